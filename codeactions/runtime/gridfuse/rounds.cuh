@@ -34,9 +34,15 @@ struct Meeting {
 };
 
 template <class State>
+struct RoundsLeft {
+    State state;        // what the loop leaves
+    unsigned refused;   // CUDA would have refused one of its launches
+};
+
+template <class State>
 struct RoundsMemory {
     Meeting meeting;
-    State state;   // what the loop leaves
+    RoundsLeft<State> left;
 };
 
 template <auto Kernel>
@@ -83,7 +89,7 @@ public:
 
     /// What they hold when it ends. The last thing that the kernel does.
     __device__ __forceinline__ void finish(const State& state) const {
-        if (is_first()) memory_->state = state;
+        if (is_first()) memory_->left.state = state;
     }
 
     /// Runs `body(blockIdx, gridDim)` for every block of a grid. All threads of a block, or none, must come to each barrier in `body`.
@@ -193,6 +199,10 @@ private:
 
     template <class Body>
     __device__ __forceinline__ void run_blocks(dim3 grid, bool takes_part, Body&& body) {
+        if (!detail::valid_grid(grid)) {
+            if (is_first()) memory_->left.refused = 1;   // the host's loop goes on as well
+            return;
+        }
         begin_change();
         const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
         for (unsigned long long block = blockIdx.x; block < blocks; block += gridDim.x) {
@@ -271,32 +281,34 @@ template <auto Kernel>
 struct RoundsOwner {
     template <class State, class... Args>
     static cudaError_t run(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, State& state, Args... args) {
-        if (!valid_grid(grid) || !valid_block(block)) return cudaErrorInvalidConfiguration;
+        Rounds<State> rounds;
+        void* pointers[] = {&rounds, &args...};
+        // CUDA says what is wrong with such blocks, and keeps it as its last error.
+        if (!valid_block(block)) return cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream);
         unsigned blocks = 0;
         if (const cudaError_t error = resident(grid, block, shared_bytes, blocks)) return error;
         StreamMemory memory;
         if (!memory.take(stream, sizeof(RoundsMemory<State>), sizeof(RoundsMemory<State>))) return cudaErrorMemoryAllocation;
         memory.spoil();
         RoundsMemory<State>* const place = reinterpret_cast<RoundsMemory<State>*>(memory.memory());
-        Rounds<State> rounds;
         rounds.memory_ = place;
         rounds.state_ = state;
-        void* pointers[] = {&rounds, &args...};
         const cudaError_t launched = blocks == 1 ? cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream)
                                                  : cudaLaunchCooperativeKernel(Kernel, dim3(blocks), block, pointers, shared_bytes, stream);
         if (launched != cudaSuccess) return launched;
-        State left = state;
-        if (!std::is_empty<State>::value) {
-            const cudaError_t copied = cudaMemcpyAsync(&left, &place->state, sizeof(State), cudaMemcpyDeviceToHost, stream);
-            if (copied != cudaSuccess) return copied;
-        }
+        RoundsLeft<State> left{state, 0};
+        const cudaError_t copied = cudaMemcpyAsync(&left, &place->left, sizeof left, cudaMemcpyDeviceToHost, stream);
+        if (copied != cudaSuccess) return copied;
         const cudaError_t done = cudaStreamSynchronize(stream);
-        if (done == cudaSuccess) state = left;
-        return done;
+        if (done != cudaSuccess) return done;
+        state = left.state;
+        // That a launch was refused is what CUDA's last error says, and no error of a copy.
+        if (left.refused != 0) (void)cudaLaunchKernel(Kernel, dim3(0), block, pointers, shared_bytes, stream);
+        return cudaSuccess;
     }
 
 private:
-    /// How many blocks run at a time, and no more than the grid has. One, which waits for nobody, where the device can't promise that.
+    /// How many blocks run at a time, and no more than the grid has, but one that runs the loop. One, which waits for nobody, where the device can't promise that.
     static cudaError_t resident(dim3 grid, dim3 block, std::size_t shared_bytes, unsigned& blocks) {
         int device = 0, cooperative = 0, processors = 0, each = 0;
         cudaError_t error = cudaGetDevice(&device);
@@ -308,7 +320,7 @@ private:
         }
         if (error != cudaSuccess) return error;
         const unsigned long long most = cooperative != 0 ? 1ull * each * processors : 1, wanted = 1ull * grid.x * grid.y * grid.z;
-        blocks = static_cast<unsigned>(wanted < most ? wanted : most);
+        blocks = static_cast<unsigned>(wanted < most ? (wanted == 0 ? 1 : wanted) : most);
         return blocks != 0 ? cudaSuccess : cudaErrorLaunchOutOfResources;
     }
 };
@@ -339,7 +351,8 @@ struct RoundsLauncher<Kernel, void (*)(Rounds<NoState>, Args...)> {
 ///     gridfuse::run_rounds<relax_rounds>(blocks, 256, 0, stream, state, blocks, x, changed);
 ///
 /// As many blocks as the device can run at a time, and no more than the largest of the grids has, run all of them; one block where the
-/// device launches nothing cooperatively. `state` is what the loop leaves, if there was no error.
+/// device launches nothing cooperatively. `state` is what the loop leaves, if there was no error. A grid that CUDA would refuse runs
+/// nothing, and the loop goes on; cudaGetLastError() tells of it afterwards.
 template <auto Kernel>
 inline constexpr detail::RoundsLauncher<Kernel> run_rounds{};
 

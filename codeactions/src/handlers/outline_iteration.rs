@@ -46,8 +46,14 @@ gives the host's variables the values that the loop left in them. Where the devi
 - Memory that the host reads or writes by a pointer (`*flag`) is such that device code can: mapped or managed.
 - Kernels that are defined above the function with the loop, which is neither a template nor a member.
 
-Errors are looked for once, after the loop, as the loop did it for its last copy. A launch of an empty grid within the loop is no error
-any more: where the size of a grid changes, the rewrite assumes that there is none.
+Errors are looked for once, after the loop, as the loop did it for its last copy and where it asked for CUDA's last error. A launch that
+CUDA refuses, as that of an empty grid, lets the loop go on; `cudaGetLastError` tells of it behind the loop.
+
+## Assumes
+- Where the size of a grid changes: that CUDA refuses none of the launches.
+- Of a variable that the function has by reference: that it is no other variable of the loop, nor memory that the kernels use.
+- Of what the host computes in front of the loop and computed in its rounds before, if it divides or reads by a pointer: that it can do so
+  where there is no round, and that nothing in the loop changes it.
 
 ## Before
 ```cuda

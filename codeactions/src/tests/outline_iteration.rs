@@ -296,3 +296,157 @@ fn loads_as_if_nobody_wrote() {
         ["no kernel of the loop writes what `k` reads by __ldg(), which may miss what the same grid has written"]
     );
 }
+
+/// A variable that changes has one name in the loop; what is kept of it elsewhere gets its last value.
+#[test]
+fn other_names_of_variables() {
+    let used = |before: &str, inside: &str, behind: &str| {
+        let loop_ = around(inside).replace("$0while", &format!("{before}\n    $0while"));
+        loop_.replace("    return level;", &format!("    {behind}\n    return 0;"))
+    };
+    for before in [
+        "int& other_name = level;",
+        "int& first = level; int& other_name = first;",
+    ] {
+        refused(
+            &used(before, "++other_name;", ""),
+            "are names of one variable, which changes in the loop",
+        );
+    }
+    for before in [
+        "auto report = [&] { printf(\"%d\", level); };",
+        "const int& other_name = level;",
+    ] {
+        let behind = if before.contains("report") {
+            "report();"
+        } else {
+            "printf(\"%d\", other_name);"
+        };
+        outlined(&used(before, "", behind), &["    level = state.level;\n"]);
+    }
+    let by_reference = around("").replace("int n, cudaStream_t stream)", "int n, int& h, int& level)");
+    let by_reference = by_reference.replace("    int level = 0, h = 1;\n", "");
+    let assumes = outlined(&by_reference, &[]);
+    assert_eq!(assumes.len(), 2, "{assumes:#?}");
+    assert!(
+        assumes
+            .iter()
+            .all(|a| a.contains("is another variable than all others of the loop"))
+    );
+    let registered = used("cudaHostRegister(&h, sizeof(int), 0);", "", "");
+    refused(&registered, "`h` is memory that the device may write");
+}
+
+/// What the host changes in memory isn't what it was in front of the loop.
+#[test]
+fn memory_that_changes() {
+    let managed = "__managed__ int scale;\n";
+    let program = |statement: &str| around_beside(managed, statement);
+    refused(
+        &program("scale = 2; relax<<<4, 128>>>(next, dist, flag, scale, n);"),
+        "`scale` reads memory that may change in the loop",
+    );
+    refused(
+        &program("relax<<<4, 128>>>(next, dist, flag, *flag, n);"),
+        "`*flag` reads memory that may change in the loop",
+    );
+    outlined(
+        &program("int kept = *flag; relax<<<4, 128>>>(next, dist, flag, kept, n);"),
+        &["int kept = rounds.load(flag);"],
+    );
+}
+
+/// What the host evaluated in rounds it may not be able to evaluate where there is none.
+#[test]
+fn what_is_computed_early() {
+    let divides = around("")
+        .replace("(n + 127) / 128", "n / m")
+        .replace("int n,", "int n, int m,");
+    assert_eq!(
+        outlined(&divides, &[]),
+        ["the host can compute `n / m` even where no round of the loop does so"]
+    );
+    let once = divides
+        .replace("$0while (h) {", "$0do {")
+        .replace("        level++;\n    }", "        level++;\n    } while (h);");
+    assert_eq!(outlined(&once, &[]), Vec::<String>::new());
+}
+
+/// Waits for streams that aren't the loop's.
+#[test]
+fn waits_for_other_streams() {
+    refused(
+        &around("cudaStreamSynchronize(stream);"),
+        "this isn't in the stream of the launches",
+    );
+    outlined(
+        &around("cudaDeviceSynchronize();"),
+        &["    cudaDeviceSynchronize();\n    relax_state state = {level};\n"],
+    );
+}
+
+/// What looks for errors stands behind the loop, or the loop stays.
+#[test]
+fn checks_behind_the_loop() {
+    let text = around(
+        "cudaError_t e = cudaGetLastError();\n        if (e != cudaSuccess) printf(\"launch\");\n        e = cudaDeviceSynchronize();\n        if (e != cudaSuccess) return 1;",
+    );
+    outlined(
+        &text,
+        &[
+            "cudaError_t e;\n",
+            "    e = gridfuse::run_rounds<relax_rounds>(",
+            "cudaError_t e = cudaGetLastError();",
+        ],
+    );
+    let two = around("first = cudaGetLastError(); second = cudaDeviceSynchronize();");
+    let two = two.replace("$0while", "cudaError_t first, second;\n    $0while");
+    let two = two.replace("    return level;", "    return first == second;");
+    outlined(&two, &["second = gridfuse::run_rounds", "first = cudaGetLastError();"]);
+    let lost = two.replace(
+        "first = cudaGetLastError();",
+        "first = cudaPeekAtLastError(); first = cudaStreamSynchronize(0);",
+    );
+    outlined(&lost, &[]);
+    let lost = two.replace("first = cudaGetLastError();", "first = cudaStreamSynchronize(0);");
+    refused(&lost, "`first` holds the error of one of several calls");
+    let message = around("int it = level; cudaError_t e = cudaGetLastError(); if (e) printf(\"%d\", it);");
+    refused(&message, "names `it`, which is declared in the loop");
+    let left = around("cudaError_t e = cudaGetLastError();\n        if (e) break;");
+    let assumes = outlined(&left, &[]);
+    assert_eq!(assumes, ["no call of the loop fails: it goes on where `break` left it"]);
+}
+
+/// Declarations that a kernel can't have, or would understand otherwise.
+#[test]
+fn declarations_of_the_host() {
+    refused(&around("static int total = 0; total += level;"), "a static variable");
+    refused(
+        &around("int blockIdx = level; level = blockIdx;"),
+        "`blockIdx` is called as a variable that each kernel has",
+    );
+    let computed = "#include <cstdlib>\nconst int kMost = atoi(\"5\");\nconst int kLeast = 2 + 3;";
+    outlined(
+        &around_beside(computed, "if (level > kMost + kLeast) break;"),
+        &["int kMost", "if (level > kMost + kLeast) break;"],
+    );
+    let sized = around("").replace(
+        "int level = 0, h = 1;",
+        "int level = 0;\n    int h;\n    cudaMalloc(&flag, sizeof(h));",
+    );
+    let sized = sized
+        .replace("$0while (h) {", "$0do {")
+        .replace("        level++;\n    }", "        level++;\n    } while (h);");
+    outlined(&sized, &["    int h;\n    cudaMalloc(&flag, sizeof(h));"]);
+    let number = around("").replace("cudaMemset(flag,", "cudaMemset((void*)address,");
+    let number = number.replace(
+        "int level = 0,",
+        "unsigned long long address = (unsigned long long)flag;\n    int level = 0,",
+    );
+    outlined(&number, &["rounds.fill((void*)address, 0, sizeof(int));"]);
+    let recorded = around("").replace(
+        "$0while",
+        "cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);\n    $0while",
+    );
+    refused(&recorded, "the function records a graph");
+}

@@ -65,6 +65,31 @@ __global__ void lower_rounds(gridfuse::Rounds<rounds_state> rounds, dim3 blocks,
     rounds.finish({level, wrong, from, to});
 }
 
+struct count_state {
+    int rounds;
+};
+
+// Launches as many grids as it is told to, which have no blocks.
+__global__ void count_rounds(gridfuse::Rounds<count_state> rounds, dim3 none, int* sum, int times) {
+    int done = rounds.state().rounds;
+    while (done < times) {
+        rounds.run(none, [&](uint3 blockIdx, dim3 gridDim) { *sum = 1000; });
+        ++done;
+    }
+    rounds.finish({done});
+}
+
+// Loops whose only grid is empty run, and the last error tells of it where there was a launch.
+int counts_without_blocks(int* sum) {
+    for (int times = 0; times < 3; times += 2) {
+        count_state state = {0};
+        cudaError_t error = gridfuse::run_rounds<count_rounds>(0, kThreads, 0, 0, state, 0, sum, times);
+        if (error != cudaSuccess || state.rounds != times) return 6;
+        if ((cudaGetLastError() == cudaSuccess) != (times == 0)) return 7;
+    }
+    return 0;
+}
+
 int main() {
     const int n = 150, most = 7;
     int first[n], numbers[n], *d_a, *d_b, *d_flag, *d_counts, *d_sum, *mapped, *d_mirrored, *d_mark, sum = 0, last = 0;
@@ -80,6 +105,7 @@ int main() {
     cudaMemcpy(d_a, first, sizeof(first), cudaMemcpyHostToDevice);
     cudaMemset(d_sum, 0, sizeof(int));
     cudaMemset(d_mark, 0, sizeof(int));
+    if (int wrong = counts_without_blocks(d_sum)) return wrong;
     rounds_state state = {0, 0, d_a, d_b};
     dim3 blocks((n + kThreads - 1) / kThreads);
     cudaError_t error = gridfuse::run_rounds<lower_rounds>(gridfuse::larger_grid(blocks, 1), kThreads, 0, 0, state, blocks, d_flag, d_counts,

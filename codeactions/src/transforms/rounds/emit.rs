@@ -1,5 +1,6 @@
 //! What is written: the kernels' bodies as functions, the kernel with the loop, and its launch in the place of the host's loop.
 
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::StmtKind;
 
 use super::host_loop::HostLoop;
@@ -8,7 +9,7 @@ use super::translate::{Moved, Param};
 use super::variables::Variable;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
-use crate::edit::names::Names;
+use crate::edit::names::{Names, words_with_macros};
 use crate::edit::style;
 use crate::emit::launch_bounds;
 use crate::emit::outline::{self, Collecting, Worker};
@@ -210,8 +211,9 @@ fn write_launch<'db>(
         &function.text,
         (host.span().start + function.start) as usize,
     ));
-    let before = &moved.check.before;
-    let after = match moved.check.after.as_str() {
+    let checks = &moved.checks;
+    let before = &checks.check.before;
+    let after = match checks.check.after.as_str() {
         "" => ";".to_owned(),
         after if after.ends_with([';', '}']) => after.to_owned(),
         after => format!("{after};"),
@@ -223,6 +225,10 @@ fn write_launch<'db>(
         &format!("){after}"),
     );
     let mut lines = Vec::new();
+    if moved.waits_for_all {
+        lines.push("cudaDeviceSynchronize();".to_owned());
+    }
+    lines.extend(checks.declared.iter().map(|name| format!("cudaError_t {name};")));
     if !states.is_empty() {
         let values: Vec<&str> = states
             .iter()
@@ -236,7 +242,7 @@ fn write_launch<'db>(
         ));
     }
     lines.push(call);
-    lines.extend(moved.check.below.iter().map(|text| {
+    lines.extend(checks.check.below.iter().chain(&checks.last).map(|text| {
         let own = style::indent_at(&function.text, (host.span().start + function.start) as usize);
         let text = text.replace("\r\n", "\n");
         // It stood a level deeper.
@@ -248,9 +254,6 @@ fn write_launch<'db>(
             format!("{text};")
         }
     }));
-    if moved.waits_for_all {
-        lines.push("cudaDeviceSynchronize();".to_owned());
-    }
     lines.extend(
         states
             .iter()
@@ -263,7 +266,8 @@ fn write_launch<'db>(
             .body
             .stmts
             .iter()
-            .any(|s| matches!(s.kind, StmtKind::Goto(_) | StmtKind::Switch { .. }));
+            .any(|s| matches!(s.kind, StmtKind::Goto(_) | StmtKind::Switch { .. }))
+        && !checks.hides;
     let code = match listed || lines.len() == 1 && states.is_empty() {
         true => lines.join("\n"),
         false => format!("{{\n\t{}\n}}", lines.join("\n").replace('\n', "\n\t")),
@@ -280,7 +284,23 @@ fn delete_declarations<'db>(host: &HostLoop<'db>, moved: &Moved, edit: &mut Edit
         };
         let alone = matches!(&function.body.stmt(stmt).kind, StmtKind::Decl(decls) if decls.len() == 1);
         let listed = target::stands_in_list(&function.body, &host.places, &function.text, function.start, stmt);
-        if alone && listed {
+        // Elsewhere its name may stand in `sizeof`, in the argument of a macro, in what looks for errors.
+        let own = function.body.stmt(stmt).span;
+        let Some(root) = function.body.root else { continue };
+        let (first, end) = (function.body.stmt(root).span.start, function.body.stmt(root).span.end);
+        let around = [(first, own.start), (own.end, host.span().start), (host.span().end, end)];
+        let around = around
+            .iter()
+            .filter(|(from, to)| from < to)
+            .map(|(from, to)| host.source(Span::new(*from, *to)));
+        let checks = [&moved.checks.check.before, &moved.checks.check.after].into_iter();
+        let checks = checks
+            .chain(&moved.checks.check.below)
+            .chain(&moved.checks.last)
+            .map(String::as_str);
+        let code: String = around.chain(checks).collect::<Vec<_>>().join(" ");
+        let named = words_with_macros(function.db, host.file(), &code).contains(&variable.name);
+        if alone && listed && !named {
             edit.delete_lines(function.place(function.body.stmt(stmt).span));
         }
     }

@@ -190,6 +190,15 @@ impl<'db> HostLoop<'db> {
                 Some(self.function.name_place()),
             );
         }
+        let captures = body.exprs.iter().find(
+            |e| matches!(&e.kind, ExprKind::Call { name: Some(name), .. } if name.ends_with("cudaStreamBeginCapture")),
+        );
+        if let Some(capture) = captures {
+            refusals.add(
+                "the function records a graph, in which nothing can wait for the loop",
+                Some(self.function.place(capture.span)),
+            );
+        }
         let around = std::iter::successors(self.places.parent(self.stmt), |s| self.places.parent(*s));
         for outer in around.map(|s| &body.stmt(s).kind) {
             if matches!(outer, StmtKind::Unknown { .. } | StmtKind::Preprocessor { .. }) {

@@ -2,8 +2,11 @@
 //! the loop itself moves into a kernel, statement by statement, and its blocks meet where a kernel ended and the next one began (Pai and
 //! Pingali, OOPSLA 2016, §4.1: iteration outlining).
 
+mod aliases;
 mod api;
 mod checked;
+mod checks;
+mod early;
 mod emit;
 mod host_loop;
 mod kernels;
@@ -33,6 +36,7 @@ pub fn outline_loop(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> 
     host.refuse_surroundings(&mut refusals);
     let header = Header::for_file(db, host.file());
     let header = header.map_err(|why| refusals.add(why.text, why.place));
+    aliases::refuse_aliases(&host, &mut refusals, &mut edit);
     let kernels = kernels::read(&host, &mut names, &mut refusals, &mut edit);
     refusals.check()?;
     let Ok(header) = header else {

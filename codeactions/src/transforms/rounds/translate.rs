@@ -6,14 +6,16 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::Stream;
 use gridfuse_analysis::hir::included::included_files;
-use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::items::{GlobalItem, items};
 use gridfuse_analysis::hir::library::constant;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
-use gridfuse_analysis::hir::walk::all_in_expr;
-use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::api::{self, Direction};
 use super::checked;
+use super::checks::{Checks, Kept};
+use super::early;
 use super::host_loop::HostLoop;
 use super::kernels::{Kernels, Shape, varies};
 use super::variables::{self, Variable};
@@ -25,11 +27,13 @@ use crate::edit::style::{self, Style};
 use crate::emit::outline::Worker;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::{Child, copies_plainly};
+use crate::facts::cluster::Function;
 use crate::facts::ctype;
 use crate::facts::instance;
 use crate::facts::pure;
 use crate::facts::qualified::qualified;
 use crate::facts::site::Site;
+use crate::runtime::is_header;
 
 /// A parameter of the kernel that the host passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,17 +44,6 @@ pub struct Param {
     pub name: String,
     /// What the host passes.
     pub value: String,
-}
-
-/// How the program looks for errors of a call: what stands in front of the call, behind it, and in the statement below.
-#[derive(Clone, Debug, Default)]
-pub struct Check {
-    /// In front of the call: `CHECK(`.
-    pub before: String,
-    /// Behind it: `);`.
-    pub after: String,
-    /// A statement below that asks what came of it.
-    pub below: Option<String>,
 }
 
 /// The loop as the kernel has it.
@@ -64,12 +57,12 @@ pub struct Moved {
     /// The host's variables that change.
     pub variables: Vec<Variable>,
     /// How the host looks for errors.
-    pub check: Check,
+    pub checks: Kept,
     /// The grids, as the host knows them.
     pub grids: Vec<String>,
     /// A grid's size is known in its round alone.
     pub any_grid: bool,
-    /// The host waits for all streams, and there may be others.
+    /// The host waits for all streams, and there may be others: for what is in them when the loop begins, as it puts nothing there.
     pub waits_for_all: bool,
 }
 
@@ -110,11 +103,12 @@ pub fn translate<'db>(
         edit,
         edits: Vec::new(),
         params: Vec::new(),
-        check: None,
+        checks: Checks::default(),
         grids: Vec::new(),
         any_grid: false,
         waits_for_all: false,
         unchanged: BTreeSet::new(),
+        computed: BTreeSet::new(),
     };
     translation.loop_statement(host.stmt);
     let text = translation.edited(host.span(), 0);
@@ -123,7 +117,7 @@ pub fn translate<'db>(
         variables,
         rounds: translation.rounds,
         params: translation.params,
-        check: translation.check.map(|(_, check)| check).unwrap_or_default(),
+        checks: translation.checks.finish(host, translation.refusals, translation.edit),
         grids: translation.grids,
         any_grid: translation.any_grid,
         waits_for_all: translation.waits_for_all,
@@ -142,12 +136,14 @@ struct Translation<'a, 'db> {
     edit: &'a mut EditBuilder<'db>,
     edits: Vec<(Span, String)>,
     params: Vec<Param>,
-    check: Option<(u8, Check)>,
+    checks: Checks,
     grids: Vec<String>,
     any_grid: bool,
     waits_for_all: bool,
     /// What is taken not to change.
     unchanged: BTreeSet<String>,
+    /// What is taken to be computed without harm where no round is.
+    computed: BTreeSet<String>,
 }
 
 impl<'db> Translation<'_, 'db> {
@@ -195,6 +191,12 @@ impl<'db> Translation<'_, 'db> {
             StmtKind::Decl(decls) => {
                 for decl in decls {
                     variables::refuse_type(self.host, decl.binding, self.refusals);
+                    if self.body.binding(decl.binding).storage == Storage::Static {
+                        self.refuse(
+                            "a static variable, which all threads would share, is declared in the loop",
+                            span,
+                        );
+                    }
                     if self.body.binding(decl.binding).ty.reference {
                         self.refuse("a reference is declared in the loop", span);
                     }
@@ -247,7 +249,7 @@ impl<'db> Translation<'_, 'db> {
         }
         let mut operations = Vec::new();
         for call in &calls {
-            self.keep_check(*call, span, next);
+            self.checks.keep(self.host, *call, span, next);
             operations.extend(self.operation(*call));
         }
         let text = operations.join("\n");
@@ -292,61 +294,6 @@ impl<'db> Translation<'_, 'db> {
         true
     }
 
-    /// Remembers how the program looks for errors of a call: of one that waits, if there is one.
-    fn keep_check(&mut self, call: ExprId, stmt: Span, next: Option<StmtId>) {
-        let ExprKind::Call { name: Some(name), .. } = &self.body.expr(call).kind else {
-            return;
-        };
-        let span = self.span(call);
-        let written = self.host.source(span);
-        let before = self
-            .host
-            .source(Span::new(stmt.start, span.start.max(stmt.start)))
-            .to_owned();
-        let after = self.host.source(Span::new(span.end.min(stmt.end), stmt.end)).to_owned();
-        let mut check = Check::default();
-        let is_test = |s: &StmtId| matches!(self.body.stmt(*s).kind, StmtKind::If { .. });
-        let asks =
-            |s: &StmtId| is_test(s) && checked::calls(&self.host.function, *s).is_some_and(|calls| calls.is_empty());
-        let below = next.filter(asks).map(|s| self.body.stmt(s).span);
-        if !written
-            .trim_start_matches("::")
-            .starts_with(name.trim_start_matches("::"))
-        {
-            // A macro that asks for the last error.
-            check.below = Some(self.host.source(stmt).to_owned());
-        } else {
-            check.before = before;
-            check.after = after;
-            check.below = below.map(|span| self.host.source(span).to_owned());
-        }
-        let parts = [Some(&check.before), Some(&check.after), check.below.as_ref()];
-        let words: Vec<&str> = parts
-            .into_iter()
-            .flatten()
-            .flat_map(|part| lex::identifiers(part))
-            .collect();
-        if words.iter().all(|word| *word == "void") {
-            return;
-        }
-        // What leaves the loop, or names what is declared in it, can't stand behind it.
-        let inner = |word: &&str| {
-            let own = |b: &BindingId| self.body.binding(*b).name == **word && !api::is_error(&self.host.function, *b);
-            self.host.inner.iter().any(own)
-        };
-        if words.iter().any(|word| matches!(*word, "break" | "continue")) || words.iter().any(inner) {
-            return;
-        }
-        let waits = match api::named(&self.host.function, name) {
-            Some(api::Call::Copy(_) | api::Call::FromSymbol(_)) => 2,
-            Some(api::Call::Waits { .. }) if !check.before.is_empty() => 1,
-            _ => 0,
-        };
-        if self.check.as_ref().is_none_or(|(rank, _)| *rank <= waits) {
-            self.check = Some((waits, check));
-        }
-    }
-
     // Calls of CUDA's runtime
 
     /// What a call of CUDA's runtime becomes; nothing where it only waits.
@@ -361,8 +308,11 @@ impl<'db> Translation<'_, 'db> {
         let rounds = self.rounds.clone();
         match api::named(&self.host.function, name)? {
             api::Call::Waits { everything } => {
-                // Other streams than the loop's.
-                self.waits_for_all |= everything && self.host.function.text.contains("cudaStreamCreate");
+                if everything {
+                    self.waits_for_all |= has_streams(self.host);
+                } else if !args.is_empty() {
+                    self.same_stream(args, Some(0), span);
+                }
                 None
             }
             api::Call::Set(stream) => {
@@ -520,7 +470,7 @@ impl<'db> Translation<'_, 'db> {
         let block = narrow.map_or("blockDim".to_owned(), |threads| format!("dim3({threads})"));
         let mut items = vec!["blockIdx".to_owned(), "gridDim".to_owned(), block];
         for (arg, param) in site.launch.args.iter().zip(&kernel.params) {
-            let text = self.argument(*arg, kernel, param);
+            let text = self.argument(*arg, site, kernel, param);
             items.push(text);
         }
         let targs = instance::arguments(site, kernel).unwrap_or_default();
@@ -545,7 +495,7 @@ impl<'db> Translation<'_, 'db> {
 
     fn grid(&mut self, site: &Site<'db>, kernel: &Child<'db>) -> String {
         let grid = site.launch.config[0];
-        if varies(self.host, grid) {
+        if varies(self.host, grid) || self.changes_in_memory(grid) {
             self.any_grid = true;
             self.edit.assume(Reason {
                 text: format!(
@@ -560,18 +510,35 @@ impl<'db> Translation<'_, 'db> {
         if !self.grids.contains(&written) {
             self.grids.push(written.clone());
         }
+        for operand in site.launch.config.iter().skip(1) {
+            self.early(*operand, site.facts.statement);
+        }
         if let Some(binding) = self.host.local(grid) {
             return self.variable(binding, self.span(grid));
         }
         if self.is_constant(grid) {
             return written;
         }
-        self.outside(grid);
+        self.outside(grid, site.facts.statement);
         self.param("dim3", "blocks", written)
     }
 
     /// An argument of a launch.
-    fn argument(&mut self, arg: ExprId, kernel: &Child<'db>, param: &crate::facts::child::Param) -> String {
+    fn argument(
+        &mut self,
+        arg: ExprId,
+        site: &Site<'db>,
+        kernel: &Child<'db>,
+        param: &crate::facts::child::Param,
+    ) -> String {
+        if self.changes_in_memory(arg) || varies(self.host, arg) && self.reads_memory(arg) {
+            let what = self.host.flat(arg);
+            self.refuse(
+                format!("`{what}` reads memory that may change in the loop: read it in a statement above, into a variable of the loop"),
+                self.span(arg),
+            );
+            return what;
+        }
         if varies(self.host, arg) || self.is_constant(arg) || self.object(arg).is_some() {
             return self.text_of(arg);
         }
@@ -582,7 +549,7 @@ impl<'db> Translation<'_, 'db> {
                 return self.variable(binding, self.span(arg));
             }
         }
-        self.outside(arg);
+        self.outside(arg, site.facts.statement);
         let generic = &kernel.item.signature(kernel.db).template_names;
         let ty = format!("{}{}", param.ty.text, "*".repeat(usize::from(param.ty.pointers)));
         if lex::identifiers(&ty).any(|word| generic.iter().any(|name| name == word)) {
@@ -612,9 +579,14 @@ impl<'db> Translation<'_, 'db> {
             return known.name.clone();
         }
         let mut name = wanted.to_owned();
+        let is_device_variable = |name: &str| {
+            let meaning = meaning_in(self.host.function.db, self.host.function.item, name);
+            matches!(meaning, Meaning::Global(global) if global.managed || global.device)
+        };
         let taken = |name: &str| {
             self.params.iter().any(|p| p.name == name)
                 || name == self.rounds
+                || is_device_variable(name)
                 || name != value && self.body.bindings.iter().any(|b| b.name == name)
                 || name != value
                     && self
@@ -646,12 +618,80 @@ impl<'db> Translation<'_, 'db> {
             self.refuse(format!("the loop asks what `{name}` is"), span);
         }
         variables::refuse_type(self.host, binding, self.refusals);
+        if self.body.binding(binding).ty.reference {
+            self.assume_unchanged(&name, span);
+        }
         let ty = variables::spelled(self.host, binding);
         self.param(&ty, &name, name.clone())
     }
 
-    /// What the host computes for every round, from what doesn't change.
-    fn outside(&mut self, expr: ExprId) {
+    /// The host computes in front of the loop what only a round of it computed, at this statement.
+    fn early(&mut self, expr: ExprId, stmt: Option<StmtId>) {
+        let reached = stmt.is_some_and(|stmt| early::is_reached(self.host, stmt));
+        if reached || !early::may_fail(self.body, expr, |e| self.is_constant(e)) {
+            return;
+        }
+        let what = self.host.flat(expr);
+        if self.computed.insert(what.clone()) {
+            self.edit.assume(Reason {
+                text: format!("the host can compute `{what}` even where no round of the loop does so"),
+                place: Some(self.host.function.place(self.span(expr))),
+            });
+        }
+    }
+
+    /// Whether an expression reads memory that the host shares with the device.
+    fn reads_memory(&self, expr: ExprId) -> bool {
+        let mut parts = all_in_expr(self.body, expr).into_iter();
+        self.object(expr).is_none() && parts.any(|e| self.shared_pointer_of(e).is_some())
+    }
+
+    /// The pointer by which an expression reads memory, as it is written; the name of a managed variable.
+    fn shared_pointer_of(&self, expr: ExprId) -> Option<String> {
+        match &self.body.expr(expr).kind {
+            ExprKind::Deref(pointer) => Some(self.host.flat(*pointer)),
+            ExprKind::Index { base, .. } => Some(self.host.flat(*base)),
+            ExprKind::Name(Name::Other(name)) => {
+                match meaning_in(self.host.function.db, self.host.function.item, name) {
+                    Meaning::Global(global) if global.managed => Some(name.clone()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an expression reads memory that the host changes in the loop, or that a kernel of it gets a pointer to, by which it may
+    /// write.
+    fn changes_in_memory(&self, expr: ExprId) -> bool {
+        let read: Vec<String> = all_in_expr(self.body, expr)
+            .into_iter()
+            .filter_map(|e| self.shared_pointer_of(e))
+            .collect();
+        let stored = |pointer: &String| {
+            all_exprs(self.body, self.host.stmt)
+                .into_iter()
+                .any(|e| match self.body.expr(e).kind {
+                    ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
+                        self.shared_pointer_of(self.body.strip_parens(place)).as_ref() == Some(pointer)
+                    }
+                    _ => false,
+                })
+        };
+        let written = |pointer: &String| {
+            let launches = self.host.launches.iter().zip(&self.kernels.of_launch);
+            launches.into_iter().any(|(site, kernel)| {
+                let params = self.kernels.all.get(*kernel).map_or(&[][..], |kernel| &kernel.params);
+                let mut given = site.launch.args.iter().zip(params);
+                given.any(|(arg, param)| !param.ty.const_base && self.host.flat(*arg) == *pointer)
+            })
+        };
+        read.iter().any(|pointer| stored(pointer) || written(pointer))
+    }
+
+    /// What the host computes for every round, from what doesn't change. At this statement of the loop it was computed before.
+    fn outside(&mut self, expr: ExprId, stmt: Option<StmtId>) {
+        self.early(expr, stmt);
         let span = self.span(expr);
         let what = self.host.flat(expr);
         if pure::not_repeatable(&self.host.launches[self.shape.block], expr).is_some() {
@@ -677,7 +717,7 @@ impl<'db> Translation<'_, 'db> {
     fn assume_unchanged(&mut self, what: &str, span: Span) {
         if self.unchanged.insert(what.to_owned()) {
             self.edit.assume(Reason {
-                text: format!("no kernel of the loop changes `{what}`, which the host reads in each round"),
+                text: format!("nothing in the loop changes `{what}`, which the host reads in each round"),
                 place: Some(self.host.function.place(span)),
             });
         }
@@ -729,8 +769,19 @@ impl<'db> Translation<'_, 'db> {
     fn is_constant_name(&self, name: &str) -> bool {
         match meaning_in(self.host.function.db, self.host.function.item, name) {
             Meaning::Enumerator => true,
-            Meaning::Global(global) => global.constant && !global.pointer && global.dims == 0,
+            Meaning::Global(global) => is_constant_global(self.host, &global, 0),
             _ => constant(name),
+        }
+    }
+
+    /// The type of a number of the host's that never changes, and that device code doesn't see.
+    fn host_constant(&self, name: &str) -> Option<String> {
+        match meaning_in(self.host.function.db, self.host.function.item, name) {
+            Meaning::Global(global) => {
+                let number = global.constant && !global.pointer && global.dims == 0 && is_plain_type(&global.base);
+                (number && !global.constant_memory && !global.device).then(|| global.base.clone())
+            }
+            _ => None,
         }
     }
 
@@ -799,7 +850,16 @@ impl<'db> Translation<'_, 'db> {
     fn pointer(&mut self, expr: ExprId) -> String {
         match &self.body.expr(expr).kind {
             ExprKind::Paren(e) => self.pointer(*e),
-            ExprKind::Cast { operand, .. } => self.pointer(*operand),
+            // Any pointer is one to void: what is needed of the cast is what makes one out of a number, or of a pointer to constants.
+            ExprKind::Cast { operand, .. } => {
+                let ty = self.host.local(*operand).map(|b| &self.body.binding(b).ty);
+                if ty.is_none_or(|ty| ty.pointers > 0 && !ty.const_base) {
+                    return self.pointer(*operand);
+                }
+                let from = self.edits.len();
+                self.value(*operand);
+                self.edited(self.span(expr), from)
+            }
             _ => self.text_of(expr),
         }
     }
@@ -905,6 +965,13 @@ impl<'db> Translation<'_, 'db> {
                 }
             }
             ExprKind::Name(Name::Other(name)) if self.is_constant_name(name) => {}
+            ExprKind::Name(Name::Other(name)) if self.host_constant(name).is_some() => {
+                let ty = self.host_constant(name).unwrap_or_default();
+                let given = self.param(&ty, name.rsplit("::").next().unwrap_or(name), name.clone());
+                if given != *name {
+                    self.edits.push((span, given));
+                }
+            }
             ExprKind::Field {
                 base,
                 field,
@@ -948,7 +1015,7 @@ impl<'db> Translation<'_, 'db> {
                 });
             let ty = ty.or_else(|| ctype::type_of(&self.host.launches[self.shape.block], expr));
             let ty = ty?;
-            self.outside(expr);
+            self.outside(expr, None);
             let wanted = last_name(self.body, expr)?.to_owned();
             Some(self.param(&ty, &wanted, value.clone()))
         });
@@ -1028,4 +1095,34 @@ fn last_name(body: &Body, expr: ExprId) -> Option<&str> {
         ExprKind::Name(Name::Local(binding)) => Some(&body.binding(*binding).name),
         _ => None,
     }
+}
+
+/// Whether the program may have streams beside that of the loop.
+fn has_streams(host: &HostLoop<'_>) -> bool {
+    let db = host.function.db;
+    included_files(db, host.file()).iter().any(|file| {
+        let text = file.text(db);
+        let mut words = lex::identifiers(&text);
+        !is_header(db, *file) && words.any(|word| matches!(word, "cudaStream_t" | "cudaStreamPerThread"))
+    })
+}
+
+/// Whether a variable is a constant that the compiler knows, and so device code does: one whose initialiser is made of such. What a
+/// function computes is none: when the program starts, the host's variable gets it.
+fn is_constant_global(host: &HostLoop<'_>, global: &GlobalItem, depth: u32) -> bool {
+    let Function { db, item, .. } = &host.function;
+    let known = |word: &str| {
+        is_plain_type(word)
+            || matches!(
+                word,
+                "sizeof" | "static_cast" | "true" | "false" | "unsigned" | "signed" | "long" | "short"
+            )
+            || match meaning_in(*db, *item, word) {
+                Meaning::Enumerator => true,
+                Meaning::Global(of) => depth < 8 && is_constant_global(host, &of, depth + 1),
+                _ => constant(word),
+            }
+    };
+    let made_of_known = |init: &String| lex::identifiers(init).all(known);
+    global.constant && !global.pointer && global.dims == 0 && global.init.as_ref().is_some_and(made_of_known)
 }

@@ -1,12 +1,14 @@
 //! What becomes of the host's variables that change in the loop.
 
-use gridfuse_analysis::hir::walk::all_exprs;
 use gridfuse_analysis::hir::{BindingId, ExprKind, Name, StmtKind, Storage};
 
+use super::aliases::is_kept;
 use super::host_loop::HostLoop;
 use crate::api::refusal::Refusals;
 use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
+
+const BUILT_IN: [&str; 5] = ["threadIdx", "blockIdx", "gridDim", "blockDim", "warpSize"];
 
 /// A variable of the host's that changes in the loop.
 #[derive(Clone, Debug)]
@@ -44,6 +46,26 @@ pub fn variables(host: &HostLoop<'_>, refusals: &mut Refusals) -> Vec<Variable> 
 /// Refuses a variable of a type that the kernel can't have in each thread.
 pub fn refuse_type(host: &HostLoop<'_>, binding: BindingId, refusals: &mut Refusals) {
     let own = host.function.body.binding(binding);
+    // What a block calls so would hide it.
+    if BUILT_IN.contains(&own.name.as_str()) {
+        refusals.add(
+            format!(
+                "`{}` is called as a variable that each kernel has: give it another name",
+                own.name
+            ),
+            Some(host.function.place(own.span)),
+        );
+    }
+    let declared: String = host.source(own.decl_span).split_whitespace().collect();
+    if declared.contains("*const*") {
+        refusals.add(
+            format!(
+                "`{}` points to constant pointers: copy it to a variable of a simpler type",
+                own.name
+            ),
+            Some(host.function.place(own.span)),
+        );
+    }
     let plain = own.ty.pointers > 0 || is_plain_type(&ctype::normalize(&own.ty.base)) || own.ty.base == "dim3";
     if !plain || own.ty.complex || !own.ty.array.is_empty() || own.ty.volatile || own.ty.base == "auto" {
         refusals.add(
@@ -94,17 +116,11 @@ fn lives(host: &HostLoop<'_>, binding: BindingId) -> (bool, bool) {
             _ => {}
         }
     }
-    // Somebody may have kept its address.
-    let addressed = body.root.is_some_and(|root| {
-        all_exprs(body, root).into_iter().any(|e| match body.expr(e).kind {
-            ExprKind::AddrOf(place) => host.local(place) == Some(binding) && !loop_span.contains(body.expr(e).span),
-            _ => false,
-        })
-    });
+    let kept = is_kept(host, binding);
     let outside = own.ty.reference || !matches!(own.storage, Storage::Local | Storage::Param);
     let initialised = body.initialiser(binding).is_some() || own.storage != Storage::Local;
     (
         initialised || before || repeated || outside,
-        after || addressed || outside || repeated && before,
+        after || kept || outside || repeated && before,
     )
 }

@@ -1,0 +1,141 @@
+//! Other names of the host's variables: references, lambdas, pointers. The kernel has copies, which nobody changes by another name.
+
+use std::collections::BTreeSet;
+
+use gridfuse_analysis::facts::uniformity::variables_of_place;
+use gridfuse_analysis::hir::walk::all_exprs;
+use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, StmtKind, Storage};
+
+use super::api;
+use super::host_loop::HostLoop;
+use crate::api::refusal::{Reason, Refusals};
+use crate::edit::builder::EditBuilder;
+use crate::facts::calls;
+use crate::facts::cluster::Function;
+use crate::facts::pure::takes_by_value;
+
+/// Refuses a loop that changes a variable which it uses by another name as well.
+pub fn refuse_aliases(host: &HostLoop<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    let body = &host.function.body;
+    let used: BTreeSet<BindingId> = all_exprs(body, host.stmt)
+        .into_iter()
+        .filter_map(|e| host.local(e))
+        .filter(|b| !host.inner.contains(b) && !api::is_error(&host.function, *b))
+        .collect();
+    for binding in &used {
+        let own = body.binding(*binding);
+        if let Some(call) = registered(host, *binding) {
+            refusals.add(
+                format!(
+                    "`{}` is memory that the device may write: use a pointer to it",
+                    own.name
+                ),
+                Some(host.function.place(body.expr(call).span)),
+            );
+        }
+        if !own.ty.reference {
+            continue;
+        }
+        let objects = objects(host, *binding);
+        let other = used.iter().find(|other| {
+            *other != binding
+                && (host.varying.contains(binding) || host.varying.contains(other))
+                && !objects.is_disjoint(&self::objects(host, **other))
+        });
+        if let Some(other) = other {
+            refusals.add(
+                format!(
+                    "`{}` and `{}` are names of one variable, which changes in the loop: use one of them",
+                    own.name,
+                    body.binding(*other).name
+                ),
+                Some(host.function.place(own.span)),
+            );
+        } else if objects.is_empty() && host.varying.contains(binding) {
+            edit.assume(Reason {
+                text: format!(
+                    "`{}` is another variable than all others of the loop, and not in memory that its kernels use",
+                    own.name
+                ),
+                place: Some(host.function.place(own.span)),
+            });
+        }
+    }
+}
+
+/// The variables of the function of which a variable is a part: itself if it is no reference; none where that isn't known.
+fn objects(host: &HostLoop<'_>, binding: BindingId) -> BTreeSet<BindingId> {
+    let body = &host.function.body;
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut todo = vec![binding];
+    while let Some(next) = todo.pop() {
+        if !seen.insert(next) {
+            continue;
+        }
+        let own = body.binding(next);
+        match body.initialiser(next) {
+            _ if !own.ty.reference => {
+                found.insert(next);
+            }
+            Some(init) if own.storage == Storage::Local => todo.extend(parts_of(host, init)),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn parts_of(host: &HostLoop<'_>, place: ExprId) -> Vec<BindingId> {
+    let Function { db, item, body, .. } = &host.function;
+    variables_of_place(*db, *item, body, place)
+}
+
+/// The call that makes a variable of the host's memory that the device can write.
+fn registered(host: &HostLoop<'_>, binding: BindingId) -> Option<ExprId> {
+    let body = &host.function.body;
+    let calls = (0..body.exprs.len() as u32).map(ExprId);
+    calls.into_iter().find(|call| match &body.expr(*call).kind {
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } => {
+            name.trim_start_matches("::") == "cudaHostRegister"
+                && args.first().and_then(|arg| host.address_of(*arg)) == Some(binding)
+        }
+        _ => false,
+    })
+}
+
+/// Whether what stands outside of the loop may keep a variable: a lambda, a reference, an object that is made with it, a function that
+/// isn't known to take it by value. It may be read by that then wherever it is.
+pub fn is_kept(host: &HostLoop<'_>, binding: BindingId) -> bool {
+    let Function { db, item, body, .. } = &host.function;
+    let within = host.span();
+    let is = |e: &ExprId| parts_of(host, *e).contains(&binding);
+    let by_expression = body
+        .exprs
+        .iter()
+        .filter(|e| !within.contains(e.span))
+        .any(|e| match &e.kind {
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
+            ExprKind::AddrOf(place) => is(place),
+            ExprKind::Construct { ty, args } => !calls::is_plain_type(ty) && ty != "dim3" && args.iter().any(is),
+            ExprKind::Call { name, args, .. } => {
+                let name = name.as_deref();
+                let mut given = args.iter().enumerate().filter(|(_, arg)| is(arg));
+                given.any(|(at, _)| {
+                    !name.is_some_and(|name| {
+                        calls::keeps_arguments(*db, *item, name) || takes_by_value(*db, *item, name, at)
+                    })
+                })
+            }
+            _ => false,
+        });
+    let by_declaration = |kind: &StmtKind| match kind {
+        StmtKind::Decl(decls) => decls.iter().any(|decl| {
+            let ty = &body.binding(decl.binding).ty;
+            (ty.reference || ty.complex) && decl.init.is_some_and(|init| is(&init))
+        }),
+        _ => false,
+    };
+    by_expression || body.stmts.iter().any(|stmt| by_declaration(&stmt.kind))
+}
