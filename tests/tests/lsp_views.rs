@@ -182,7 +182,7 @@ fn hover_on_a_kernel() {
             "**kernel `bfs_level`**",
             "| Launches | ",
             "| `expand` | ",
-            "aggregate-grid, ",
+            " rewrites fit; best: Optimize the launch",
             "| Launched from | ",
             "| host code | ",
         ],
@@ -491,7 +491,7 @@ fn collected_launches_are_shown_as_launches() {
             "**launch of `expand`** in `bfs_level`, collected per grid",
             " rewrites fit**: ",
             "one grid runs all grids of `expand` that a grid launches here",
-            "Go back to plain launches (`revert`)",
+            "Go back to plain launches",
         ],
     );
     let (told, _) = hover(&mut client, &path, "kExpandBlock", 1);

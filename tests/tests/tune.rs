@@ -166,7 +166,7 @@ fn the_best_is_written_and_tuned_again() {
             .as_bytes(),
     );
     let run = tune(&files, &home, &arguments, &[("FAKE_TIME", at_grid)]).expect_code(2);
-    assert!(run.stderr.contains("was edited"), "{}", run.story());
+    assert!(run.stderr.contains("isn't what it would write now"), "{}", run.story());
 }
 
 #[test]

@@ -319,7 +319,9 @@ private:
             error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, Kernel, threads, shared_bytes);
         }
         if (error != cudaSuccess) return error;
-        const unsigned long long most = cooperative != 0 ? 1ull * each * processors : 1, wanted = 1ull * grid.x * grid.y * grid.z;
+        const unsigned long long wanted = 1ull * grid.x * grid.y * grid.z;
+        const auto together = [](int a, int b) { return 1ull * static_cast<unsigned>(a) * static_cast<unsigned>(b); };
+        const unsigned long long most = cooperative != 0 ? together(each, processors) : 1;
         blocks = static_cast<unsigned>(wanted < most ? (wanted == 0 ? 1 : wanted) : most);
         return blocks != 0 ? cudaSuccess : cudaErrorLaunchOutOfResources;
     }

@@ -47,7 +47,7 @@ gives the host's variables the values that the loop left in them. Where the devi
 - Kernels that are defined above the function with the loop, which is neither a template nor a member.
 
 Errors are looked for once, after the loop, as the loop did it for its last copy and where it asked for CUDA's last error. A launch that
-CUDA refuses, as that of an empty grid, lets the loop go on; `cudaGetLastError` tells of it behind the loop.
+CUDA refuses, as that of an empty grid, lets the loop go on; `cudaGetLastError` tells of it after the loop.
 
 ## Assumes
 - Where the size of a grid changes: that CUDA refuses none of the launches.

@@ -686,7 +686,7 @@ void run(int* out) {{ parent<<<1, 32>>>(out, 1); }}
         super::refuses(
             "aggregate-grid-stream",
             &text(code),
-            "the block of the child isn't constant",
+            "the child's block size isn't constant",
         );
     }
     rewrite("aggregate-grid-stream", &text("other += threads >> 1;")).has(&["StreamBatch<child_args, kChildBlock>"]);

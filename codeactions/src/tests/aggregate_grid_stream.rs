@@ -142,7 +142,7 @@ fn blocks_and_streams() {
     refuses(
         ID,
         &program("if (count > 0) child<<<1, count>>>(out, begin, count);"),
-        "the block of the child isn't constant",
+        "the child's block size isn't constant",
     );
     refuses(
         ID,
@@ -215,7 +215,7 @@ fn launches_of_a_thread_are_counted() {
     ] {
         let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {code}\n}}\n");
         let text = with_child(&child, looping);
-        refuses(ID, &text, "how often a thread comes here isn't known");
+        refuses(ID, &text, "a thread may launch any number of grids");
         refuses(ID, &text, why);
     }
 }
@@ -379,7 +379,7 @@ fn blocks_of_the_child_run_one_after_the_other() {
 
 #[test]
 fn no_launches_in_their_turn() {
-    refuses(ID, QUICKSORT, "`sort` launches in its turn");
+    refuses(ID, QUICKSORT, "`sort` launches grids itself");
     // The leaves go on being launched by the device; with the rewrite on their launch, both would be collected.
     let outer = rewrite(ID, &NEST.replace("child<<<", "$0child<<<"));
     outer.has(&[
@@ -389,7 +389,7 @@ fn no_launches_in_their_turn() {
     refuses(
         ID,
         &NEST.replace("leaf<<<", "$0leaf<<<"),
-        "`child` launches in its turn",
+        "`child` launches grids itself",
     );
     let inner = outer.text().replace("leaf<<<", "$0leaf<<<");
     for id in [ID, "aggregate-grid", "aggregate-block"] {

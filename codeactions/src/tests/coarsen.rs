@@ -150,7 +150,7 @@ fn barriers_that_some_threads_do_not_reach() {
         "if (i < count && __syncthreads_or(i)) out[begin + i] = i;",
         "while (__syncthreads_or(i < count)) i += 32;",
     ] {
-        refuses(ID, &of_body(body), "one block can't run after the other");
+        refuses(ID, &of_body(body), "a block can't go on to the next block's work");
     }
     for body in [
         "if (count > 5) { __syncthreads(); if (i < count) out[begin + i] = i; }",
@@ -170,7 +170,7 @@ fn barriers_that_some_threads_do_not_reach() {
     refuses(
         ID,
         &helper("if (i < n) __syncthreads();"),
-        "one block can't run after the other",
+        "a block can't go on to the next block's work",
     );
     refuses(
         ID,
@@ -178,7 +178,7 @@ fn barriers_that_some_threads_do_not_reach() {
             "#define WAIT(x) if (x) __syncthreads()\n{}",
             of_body("WAIT(i < count);")
         ),
-        "one block can't run after the other",
+        "a block can't go on to the next block's work",
     );
 }
 

@@ -264,7 +264,7 @@ fn a_loop_goes_on_in_another_kernel() {
         ),
         one,
         &[
-            r#"// What parent does behind its wait: the rest of the loop, up to the next wait.
+            r#"// What parent does after its wait: the rest of the loop, up to the next wait.
 __global__ void parent_after_child(int* __restrict__ out, int n) {
     for (bool resumed = true; resumed || (out[0] < n);) {
         if (!resumed) {

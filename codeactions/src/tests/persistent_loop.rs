@@ -202,7 +202,7 @@ fn what_would_change_its_meaning_is_refused() {
     );
     refused(
         &AGAIN.replace(", 0, cudaStreamTailLaunch", ""),
-        "it isn't launched into cudaStreamTailLaunch",
+        "it isn't a tail launch",
     );
     refused(
         &AGAIN.replace("i == 0 && ", ""),

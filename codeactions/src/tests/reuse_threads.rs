@@ -150,11 +150,7 @@ fn blocks_of_several_dimensions() {
     let launch = "child<<<dim3(2, n), dim3(8, 4)>>>(out, v, count);";
     let result = by("size", &with_child(child, launch));
     result.has(&["gridfuse::ThreadReuse<gridfuse::BySize, child_args, 8, 4> childs;"]);
-    refuses_by(
-        "grid",
-        &with_child(child, launch),
-        "how many threads of `child` have something to do",
-    );
+    refuses_by("grid", &with_child(child, launch), "how many threads of `child` work");
 }
 
 #[test]

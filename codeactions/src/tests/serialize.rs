@@ -278,7 +278,7 @@ __global__ void child({ty} out, int begin, int count) {{
     for place in ["&out[begin]", "out", "out + begin"] {
         let text = with("Table", place);
         assert!(!rewrite(ID, &text).text().contains(".take("), "{place}");
-        refuses("aggregate-atomics", &text, "no atomic operation");
+        refuses("aggregate-atomics", &text, "no atomic statement");
     }
     for place in ["&out[begin]", "out", "out + (begin + 1)", "(int*)&out[begin * 2]"] {
         assert!(rewrite(ID, &with("int*", place)).text().contains(".take("), "{place}");

@@ -221,7 +221,7 @@ fn what_was_edited_is_left_alone() {
         let text = there.replace(from, to);
         assert_ne!(text, there);
         let refused = fix("revert", &marked(&text), &[]);
-        let fits = refused.is_err_and(|r| r.iter().any(|r| r.contains("was edited")));
+        let fits = refused.is_err_and(|r| r.iter().any(|r| r.contains("isn't what it would write now")));
         // What is no more than another argument comes back as that.
         assert!(fits || from.starts_with("childs("), "{to}");
     }
@@ -591,7 +591,10 @@ fn a_threshold_with_braces_is_no_serialized_launch() {
     let launch = once.rfind("child<<<").unwrap_or_default();
     let both = braced(launch, &once);
     let refused = fix("revert", &marked(&once), &[]);
-    let edited = |all: &Vec<String>| all.iter().any(|r| r.contains("`threshold`") && r.contains("edited"));
+    let edited = |all: &Vec<String>| {
+        all.iter()
+            .any(|r| r.contains("`threshold`") && r.contains("would write now"))
+    };
     assert!(refused.as_ref().is_err_and(edited), "{refused:?}\n{once}");
     // The launch keeps the braces, and so do others of the user's.
     let in_braces = LAUNCH
@@ -702,7 +705,7 @@ fn renewed_comes_back(id: &str, text: &str, edits: &[(&str, &str)]) {
         let edited = format!("{}{}", &there[..at], there[at..].replacen(from, to, 1));
         let reasons = fix("revert", &marked(&edited), &[]);
         assert!(
-            reasons.is_err_and(|r| r.iter().any(|r| r.contains("was edited"))),
+            reasons.is_err_and(|r| r.iter().any(|r| r.contains("isn't what it would write now"))),
             "{id}: {to}"
         );
     }

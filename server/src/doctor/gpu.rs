@@ -118,8 +118,8 @@ mod tests {
             ),
             ("Tesla P100, 6.0, 535.1\n", Ok, Missing, "needs compute capability 7.0"),
             ("Tesla V100, 7.0, 470.1\n", Missing, Ok, "Tesla V100"),
-            ("", Ok, Missing, "names none"),
-            ("No devices were found\n", Ok, Missing, "names none"),
+            ("", Ok, Missing, "lists no GPU"),
+            ("No devices were found\n", Ok, Missing, "lists no GPU"),
             ("NVIDIA GB300, 10.3, [N/A]\n", Ok, Ok, "10.3"),
         ] {
             let checks = understand(said, false);

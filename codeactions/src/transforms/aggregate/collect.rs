@@ -4,8 +4,9 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::items::FunctionItem;
 
-use super::eligibility::{refuse_blocks, refuse_child, refuse_what_needs_its_children, understand_stream};
-use super::reuse::refuse_to_move;
+use super::eligibility::{
+    refuse_blocks, refuse_child, refuse_to_move, refuse_what_needs_its_children, understand_stream,
+};
 use super::strategy::Strategy;
 use crate::draft::Draft;
 use crate::emit::arena::{Parent, refuse_to_leave_unseen};

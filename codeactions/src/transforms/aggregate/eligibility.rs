@@ -334,3 +334,17 @@ pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRang
         place: Some(place),
     })
 }
+
+/// Refuses a kernel whose body can't move to a function.
+pub fn refuse_to_move(parent: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    if let Some(outlined) = &parent.outlined {
+        refusals.add(
+            format!(
+                "the body of `{}` has been moved to `{}` by an earlier rewrite; take that back first",
+                parent.name, outlined.name
+            ),
+            Some(parent.place()),
+        );
+    }
+    movable::refuse_to_outline_collecting(parent, Form::Own, &[], effects, refusals);
+}

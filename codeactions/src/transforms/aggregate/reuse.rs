@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use gridfuse_analysis::facts::effects::{BUILTINS, Effects, effects};
+use gridfuse_analysis::facts::effects::{BUILTINS, effects};
 
 use super::collect::Collection;
 use super::emit::Plan;
@@ -23,7 +23,7 @@ use crate::emit::outline::{self, Collecting, Worker};
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::cluster::{Cluster, Function};
-use crate::facts::movable::{self, Form};
+use crate::facts::movable::Form;
 use crate::facts::qualified::qualified;
 use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
@@ -273,20 +273,6 @@ fn refuse_parent(function: &Function<'_>, refusals: &mut Refusals, edit: &mut Ed
             place: Some(place),
         });
     }
-}
-
-/// Refuses a kernel whose body can't move to a function.
-pub fn refuse_to_move(parent: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
-    if let Some(outlined) = &parent.outlined {
-        refusals.add(
-            format!(
-                "the body of `{}` has been moved to `{}` by an earlier rewrite; take that back first",
-                parent.name, outlined.name
-            ),
-            Some(parent.place()),
-        );
-    }
-    movable::refuse_to_outline_collecting(parent, Form::Own, &[], effects, refusals);
 }
 
 /// Leaves out arguments that name built-in variables: where the children run, these are the children's.

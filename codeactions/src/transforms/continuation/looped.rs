@@ -181,7 +181,7 @@ impl<'a, 'db> Tail<'a, 'db> {
             }
         }
         let what = format!(
-            "What {} does behind its wait: the rest of the loop, up to the next wait.",
+            "What {} does after its wait: the rest of the loop, up to the next wait.",
             self.kernel.name
         );
         self.write_kernel(name, &what, &lines.join("\n"), &mut edit)?;

@@ -141,7 +141,7 @@ impl Checks {
         }
         if let (None, None, Some((span, why))) = (&self.waits, &self.last, &self.lost) {
             refusals.add(
-                format!("what looks for errors, which is done behind the loop then, {why}"),
+                format!("the check for errors, which moves to after the loop, {why}"),
                 Some(host.function.place(*span)),
             );
         }
@@ -153,7 +153,7 @@ impl Checks {
             if !words.contains(own.name.as_str()) {
                 refusals.add(
                     format!(
-                        "`{}` holds the error of one of several calls, and behind the loop there is one: use one variable for all errors, or look at this one at once",
+                        "`{}` holds the error of one of several calls, and after the loop there is one: use one variable for all errors, or look at this one at once",
                         own.name
                     ),
                     Some(host.function.place(own.span)),
