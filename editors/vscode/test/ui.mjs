@@ -92,13 +92,13 @@ async function pointAt(lineText, part) {
   await page.mouse.move(place.x, place.y, { steps: 3 });
 }
 
-/** Rests the pointer there until the hover has a table: what comes into the text meanwhile moves the lines. */
-async function hoverOn(lineText, part) {
-  const table = page.locator(".monaco-hover table").first();
+/** Rests the pointer there until the hover says what is `wanted`: what comes into the text meanwhile moves the lines. */
+async function hoverOn(lineText, part, wanted) {
+  const told = page.locator(".monaco-hover", { hasText: wanted }).first();
   for (const deadline = Date.now() + PATIENCE; ; ) {
     try {
       await pointAt(lineText, part);
-      return await table.waitFor({ timeout: 5000 });
+      return await told.waitFor({ timeout: 5000 });
     } catch (error) {
       if (Date.now() > deadline) {
         throw error;
@@ -162,7 +162,7 @@ async function scenario() {
       await page.keyboard.press("Control+ArrowUp");
     }
   }
-  await hoverOn("expand<<<", "pand");
+  await hoverOn("expand<<<", "pand", "uniformity");
   const told = await page.locator(".monaco-hover", { has: page.locator("table") }).first().innerText();
   assert.match(told, /varying/);
   step("the hover has its tables");
@@ -250,7 +250,7 @@ async function scenario() {
   // The tool knows what it has written: the collected launch is one for the hover too.
   const collected = readFileSync(source, "utf8").split("\n").findIndex((one) => one.includes("expands.launch(")) + 1;
   await goToLaunch(collected);
-  await hoverOn("expands.launch(", "launch");
+  await hoverOn("expands.launch(", "launch", "rewrites fit");
   await enlargeHover();
   await picture("rewritten");
 }
