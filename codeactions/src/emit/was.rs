@@ -201,6 +201,19 @@ impl Note {
         self.kernel().is_some()
     }
 
+    /// How many parts the launch's configuration has: grid, block, shared memory, stream.
+    pub fn config_len(&self) -> Option<usize> {
+        let dense: String = self.launch.split_whitespace().collect();
+        let (_, rest) = dense.split_once("<<<")?;
+        let (config, _) = rest.split_once(">>>")?;
+        let mut depth = 0i32;
+        let between = config.chars().filter(|c| {
+            depth += i32::from(matches!(c, '(' | '[' | '{')) - i32::from(matches!(c, ')' | ']' | '}'));
+            *c == ',' && depth == 0
+        });
+        Some(between.count() + 1)
+    }
+
     /// The kernel that is launched.
     pub fn kernel(&self) -> Option<String> {
         let dense: String = self.launch.split_whitespace().collect();
@@ -253,5 +266,8 @@ mod tests {
         let launches: Vec<&str> = notes.iter().map(|note| note.launch.as_str()).collect();
         assert_eq!(launches, ["f<<<1, 2>>>(a,\n       b, c)", "g<<<1, 2>>>()"]);
         assert!(above("// Mine.\nf();\n", 9).is_empty());
+        assert_eq!(notes[0].config_len(), Some(2));
+        let dims = "// was: f<<<dim3(1, 2), g[a, b], 0, s>>>(a)\nfs.launch();\n";
+        assert_eq!(above(dims, dims.len() - 3)[0].config_len(), Some(4));
     }
 }

@@ -834,3 +834,27 @@ fn streams_line_breaks_and_comments_come_back() {
         assert_eq!(grid, rewritten(&text, &["aggregate-grid"]));
     }
 }
+
+/// A note that can't be read back isn't a comment of the user's: the stream that it tells of would be lost.
+#[test]
+fn a_stream_that_only_a_note_tells_of_is_not_lost() {
+    let launch = "child<<<(count + 31) / 32, 32, 0, cudaStreamFireAndForget>>>(out, begin, count);";
+    let own = "cudaStream_t s;  // mine\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    \
+               child<<<(count + 31) / 32, 32, 0, s>>>(out, begin, count);\n    cudaStreamDestroy(s);  // gone";
+    for text in [program(&format!("// was: something else\n    {launch}")), program(own)] {
+        for id in ["aggregate-block", "serialize", "coarsen"] {
+            let Ok((there, _)) = fix(id, &text.replace("child<<<", "$0child<<<"), &[]) else {
+                continue;
+            };
+            let back = fix("revert", &marked(&there), &[]);
+            let kept = back.as_ref().map_or(true, |(back, _)| *back == text.replace("$0", ""));
+            assert!(kept, "{id}: {back:?}\n{there}");
+        }
+    }
+    // A number of the note has been edited.
+    let there = rewritten(&program(launch), &["aggregate-block"]);
+    let edited = there.replace("// was: child<<<(count + 31)", "// was: child<<<(count + 33)");
+    assert_ne!(there, edited);
+    let back = fix("revert", &marked(&edited), &[]);
+    assert!(back.is_err(), "{back:?}");
+}

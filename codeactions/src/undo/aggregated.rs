@@ -583,7 +583,7 @@ pub fn launches<'db>(
         );
         let range = TextRange::new(tokens[index].start as u32, tokens.get(close)?.end as u32);
         let name = format!("{scope}{child}{template}");
-        put_back(edit, FileRange { file, range }, &name, &config, &arguments?, looks);
+        put_back(edit, FileRange { file, range }, &name, &config, &arguments?, looks)?;
         if !stream.is_empty() {
             delete_note(edit, FileRange { file, range }, &name);
         }

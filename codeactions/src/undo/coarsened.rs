@@ -79,7 +79,7 @@ fn layer(site: &Site<'_>, looks: Looks) -> Option<Peeled> {
             .skip(1)
             .map(|item| Some(text.get(item.clone())?.to_owned()))
             .collect();
-        put_back(&mut edit, site.here(), &name, &config, &given?, looks);
+        put_back(&mut edit, site.here(), &name, &config, &given?, looks)?;
         let own = place(db, kernel);
         let mut except = used.clone();
         except.push(own);

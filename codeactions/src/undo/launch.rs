@@ -53,7 +53,7 @@ impl Looks {
 }
 
 /// Puts a launch in place of a call: the one that a note says, or else one of this kernel, as it is named here, with this configuration
-/// and these arguments.
+/// and these arguments. `None` where that isn't what was there: a note that isn't to be read says more of the configuration, a stream perhaps.
 pub fn put_back(
     edit: &mut EditBuilder<'_>,
     call: FileRange,
@@ -61,15 +61,26 @@ pub fn put_back(
     config: &[String],
     arguments: &[String],
     looks: Looks,
-) {
+) -> Option<()> {
     if looks.noted && put_noted_back(edit, call, kernel).is_some() {
-        return;
+        return Some(());
+    }
+    let noted = was::of_kernel(&edit.text(call.file), call.range.start as usize, unscoped(kernel));
+    if noted.is_some_and(|note| note.config_len() > Some(config.len())) {
+        return None;
     }
     let flat = |codes: &[String]| codes.iter().map(|code| flat(code)).collect::<Vec<String>>();
     let (config, arguments) = (flat(config), flat(arguments));
     let (text, style) = (edit.text(call.file), edit.style(call.file));
     let code = was::plain(&text, call.range.start as usize, &style, kernel, &config, &arguments);
     edit.replace(call, code);
+    Some(())
+}
+
+/// A kernel's name without scope and template arguments.
+fn unscoped(kernel: &str) -> &str {
+    let name = kernel.split('<').next().unwrap_or(kernel).trim_end();
+    name.rsplit("::").next().unwrap_or(name)
 }
 
 /// Puts the launch of a kernel in place of a call that a note above it says; `None` where there is none.
@@ -82,9 +93,7 @@ pub fn put_noted_back(edit: &mut EditBuilder<'_>, call: FileRange, kernel: &str)
 /// Deletes the note above a call that says which launch of a kernel it was, and gives that.
 pub fn delete_note(edit: &mut EditBuilder<'_>, call: FileRange, kernel: &str) -> Option<String> {
     let text = edit.text(call.file);
-    let name = kernel.split('<').next().unwrap_or(kernel).trim_end();
-    let name = name.rsplit("::").next().unwrap_or(name);
-    let note = was::of_kernel(&text, call.range.start as usize, name)?;
+    let note = was::of_kernel(&text, call.range.start as usize, unscoped(kernel))?;
     let range = note.lines;
     edit.replace(FileRange { range, ..call }, "");
     Some(note.launch)

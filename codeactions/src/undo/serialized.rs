@@ -75,7 +75,7 @@ fn layer<'db>(
         range: span.shift(parent.start(db)),
     };
     let mut edit = EditBuilder::new(db);
-    put_back(&mut edit, whole, &kernel, &[of(grid), of(block)], &rest, looks);
+    put_back(&mut edit, whole, &kernel, &[of(grid), of(block)], &rest, looks)?;
     let own = place(db, serial);
     if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &[whole, own]) {
         delete_item(&mut edit, own);
