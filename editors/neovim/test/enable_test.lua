@@ -55,6 +55,13 @@ vim.ui.select = function(items, options, choose)
   end))
 end
 vim.api.nvim_win_set_cursor(0, { lens.range.start.line + 1, 0 })
+-- Rewrites take longer to count than launches.
+wait('the lens of the rewrites', function()
+  vim.lsp.codelens.refresh({ bufnr = buffer })
+  return vim.iter(vim.lsp.codelens.get(buffer)):find(function(one)
+    return one.command and one.command.command == 'gridfuse.showRewrites'
+  end)
+end)
 vim.lsp.codelens.run()
 wait('the list of rewrites', function()
   return listed and vim.iter(listed):any(function(title)
