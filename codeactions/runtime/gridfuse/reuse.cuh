@@ -81,7 +81,7 @@ struct alignas(alignof(Args) > alignof(unsigned) ? alignof(Args) : alignof(unsig
     /// Runs one of its threads.
     template <class Body>
     __device__ __forceinline__ void run(unsigned long long number, Body&& body) const {
-        const dim3 grid = this->grid.get();
+        const dim3 blocks = grid.get();
         uint3 block = {0, 0, 0}, thread = {0, 0, 0};
         if constexpr (kKnowsThreads<Args>) {
             // Of an int at most: with a constant block the compiler sees that blockIdx.x * blockDim.x + threadIdx.x is the number.
@@ -91,15 +91,15 @@ struct alignas(alignof(Args) > alignof(unsigned) ? alignof(Args) : alignof(unsig
         } else {
             const unsigned own = static_cast<unsigned>(number % kBlock);
             unsigned long long row = number / kBlock;
-            block.x = static_cast<unsigned>(row % grid.x);
-            row /= grid.x;
-            block.y = static_cast<unsigned>(row % grid.y);
-            block.z = static_cast<unsigned>(row / grid.y);
+            block.x = static_cast<unsigned>(row % blocks.x);
+            row /= blocks.x;
+            block.y = static_cast<unsigned>(row % blocks.y);
+            block.z = static_cast<unsigned>(row / blocks.y);
             thread.x = own % X;
             thread.y = own / X % Y;
             thread.z = own / (X * Y);
         }
-        body(thread, block, grid, dim3(X, Y, Z), args.value());
+        body(thread, block, blocks, dim3(X, Y, Z), args.value());
     }
 
     /// That of another lane. All of `lanes` ask.
