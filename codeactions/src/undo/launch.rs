@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::hir::names::unqualified;
 
 use crate::edit::builder::EditBuilder;
 use crate::edit::one_line::flat;
@@ -79,8 +80,7 @@ pub fn put_back(
 
 /// A kernel's name without scope and template arguments.
 fn unscoped(kernel: &str) -> &str {
-    let name = kernel.split('<').next().unwrap_or(kernel).trim_end();
-    name.rsplit("::").next().unwrap_or(name)
+    unqualified(kernel.split('<').next().unwrap_or(kernel).trim_end())
 }
 
 /// Puts the launch of a kernel in place of a call that a note above it says; `None` where there is none.

@@ -113,12 +113,9 @@ fn collected_in(describe: &Describe<'_>, kernel: FunctionItem<'_>, home: &str) -
             };
             collector.launches.iter().map(row).collect::<Vec<_>>()
         })
-        .take(MAX_LISTED)
         .collect();
-    match rows.len() {
-        0 => String::new(),
-        rows_listed => section(&table(&["Launches", "", "how"], &rows), rows_listed),
-    }
+    let listed = rows.get(..MAX_LISTED).unwrap_or(&rows);
+    section(&table(&["Launches", "", "how"], listed), rows.len())
 }
 
 /// In a file that rewrites have changed, launches of a kernel may be collected anywhere.
