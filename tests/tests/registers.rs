@@ -17,7 +17,7 @@ use serde_json::Value;
 const REGISTERS: u32 = 65536;
 
 /// How a rewrite says that blocks may be too large.
-const ASSUMED: [&str; 2] = ["few enough for the registers", "leave enough registers"];
+const ASSUMED: [&str; 2] = ["may need more registers", "leave enough registers"];
 
 /// Programs beside the corpus: kernels that are near a limit.
 const NEAR: &str = r#"
