@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -114,8 +115,17 @@ pub fn record_file() -> PathBuf {
     home().join("offers.json")
 }
 
-/// The launches of a half.
+/// The launches of a half, worked out once.
 pub fn launches(half: &str) -> Vec<Launch> {
+    static KNOWN: Mutex<BTreeMap<String, Vec<Launch>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known
+        .entry(half.to_owned())
+        .or_insert_with(|| explained(half))
+        .clone()
+}
+
+fn explained(half: &str) -> Vec<Launch> {
     let root = home().join(half);
     let files: Vec<String> = files_of(&root).into_iter().map(|(name, _)| name).collect();
     let sources: Vec<String> = files

@@ -1,5 +1,6 @@
 //! What a type's name hides: `typedef int& Ref;` makes of `Ref x` a reference, which analyses must not take for a value.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::lower::Lowering;
@@ -13,6 +14,29 @@ use crate::hir::visible::visible;
 
 /// So many names that stand for each other are followed; what more of them hide isn't known.
 const STEPS: usize = 64;
+
+/// `typedef struct { const int* __restrict__ p; } S;`: what the members are says nothing about the type itself. Other text stays whole.
+fn without_class_body(target: &str) -> Cow<'_, str> {
+    let mut first = words(target).filter(|word| !matches!(*word, "const" | "volatile"));
+    let class = first
+        .next()
+        .is_some_and(|word| matches!(word, "struct" | "class" | "union"));
+    let Some(open) = target.find('{').filter(|_| class) else {
+        return Cow::Borrowed(target);
+    };
+    let mut depth = 0u32;
+    for (at, c) in target.char_indices().skip_while(|(at, _)| *at < open) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Cow::Owned(format!("{} {}", &target[..open], &target[at + 1..]));
+        }
+    }
+    Cow::Borrowed(target)
+}
 
 /// Whether `const_cast<int&>(x)` or `(int&)x` may stand in a function's text.
 pub(super) fn casts_const_away(text: &str) -> bool {
@@ -82,6 +106,8 @@ impl Lowering<'_> {
                 }
                 match self.stands_for(word) {
                     Some(target) if seen.len() <= STEPS => {
+                        let target = without_class_body(target);
+                        let target = target.as_ref();
                         hidden |= self.shows_a_reference(target);
                         ty.volatile |= words(target).any(|word| word == "volatile");
                         ty.restrict |= words(target).any(reads_as_restrict);
@@ -211,5 +237,27 @@ impl Lowering<'_> {
         };
         let arguments: String = callee.chars().filter(|c| within(c)).collect();
         !arguments.is_empty() && self.names_a_reference(&arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_class_body;
+
+    #[test]
+    fn members_are_not_the_type() {
+        let without = "struct   (declarator)";
+        assert_eq!(
+            without_class_body("struct { int& r; struct { int* __restrict__ p; } in; } (declarator)"),
+            without
+        );
+        for whole in [
+            "int& (declarator)",
+            "decltype(S{}.r)",
+            "struct S& (declarator)",
+            "struct { int& r;",
+        ] {
+            assert_eq!(without_class_body(whole), whole);
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::api::refusal::Reason;
 use crate::api::refusal::{Ineligible, refuse};
 use crate::api::sequence::difference;
 use crate::api::source_edit::{EditError, SourceEdit, TextEdit};
+use crate::edit::branches;
 use crate::edit::counted;
 use crate::edit::defaulted;
 use crate::edit::include::Header;
@@ -203,6 +204,9 @@ impl<'db> EditBuilder<'db> {
         let ranges = |of: &FileEdits| of.edits.iter().map(|edit| edit.range).collect();
         let edited: Vec<_> = self.files.values().map(|of| (of.file, ranges(of))).collect();
         if let Some(reason) = defaulted::assumption(self.db, &edited) {
+            self.assume(reason);
+        }
+        for reason in branches::assumptions(self.db, &edited) {
             self.assume(reason);
         }
         let mut edits = BTreeMap::new();

@@ -209,8 +209,8 @@ impl<'db> Site<'db> {
         (why, here)
     }
 
-    /// Refuses a launch that is compiled, or compiled in this way, only as the file is compiled now: what stands in the other branch
-    /// would stay behind.
+    /// Refuses a launch of which an `#if` decides a part, or that is compiled for the host in another way. One that stands in a branch as
+    /// a whole is rewritten there; that the branch is compiled is what the edit takes for granted (see [`crate::edit::branches`]).
     pub fn refuse_conditional(&self, refusals: &mut Refusals) {
         let signature = self.parent.signature(self.db);
         let statement = self.facts.statement.map(|s| self.body.stmt(s).span);
@@ -218,8 +218,12 @@ impl<'db> Site<'db> {
             self.facts.span.cover(statement.unwrap_or(self.facts.span)),
             signature.params_span,
         ];
+        let twice = signature.host && !signature.kernel;
         for group in self.parent.decided(self.db) {
-            if touched.iter().any(|t| t.start < group.end && group.start < t.end) {
+            let mut parts = touched
+                .iter()
+                .filter(|part| part.start < group.end && group.start < part.end);
+            if parts.any(|part| twice || !(group.start <= part.start && part.end <= group.end)) {
                 refusals.add("an #if decides what is compiled here", Some(self.place(*group)));
             }
         }

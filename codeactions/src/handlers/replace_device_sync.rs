@@ -54,7 +54,9 @@ Where the value of the wait is used, errors of launches are asked for in its pla
 - For the wait to go: no memory fence, by which other grids could be told that the children are done.
 - For a kernel of its own: the wait is a statement, and every thread that comes to what follows comes from the
   same place. In a loop that one thread of the grid runs, the kernel goes on with the loop, and launches itself into its tail at the
-  next wait; the loop waits in one place. Shared memory that is filled before is not read after it; what differs between threads can be computed again.
+  next wait; the loop waits in one place, declares no `static` and no `__shared__` variables, and no other thread puts something into
+  the tail. Shared memory that is filled before is not read after it, nor by functions that are called on both sides of the wait; what
+  differs between threads can be computed again.
 
 Without the wait, launches that follow pile up where it held them back; and where device code launches the parent, each of its
 grids has one more grid pending. Unless it is clear that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it

@@ -35,7 +35,7 @@ fn the_host_passes_what_all_launches_share() {
     let assumed = |text: &str| result.assumes.iter().any(|a| a.contains(text));
     assert!(
         assumed("no other thread of the host launches into the stream between `parent` and what follows it")
-            && assumed("memory suffices for the launches of all threads of `parent` may launch"),
+            && assumed("there is memory for all that the threads of `parent` may launch"),
         "{:?}",
         result.assumes
     );

@@ -213,3 +213,20 @@ void run(float* a, float* b, int n) { sweep<<<(n + 31) / 32, 32>>>(a, b, n, 9); 
         "parameter `from` of `sweep` has a type that hides `__restrict__`",
     );
 }
+
+/// What the members of a class promise is the same in a function with the child's body: only a type of its own that hides it is refused.
+#[test]
+fn members_that_are_restrict() {
+    let list = "typedef struct { const int* __restrict__ ids; int* labels; } list_t;";
+    let child = format!(
+        "{list}\n__global__ void child(list_t list, int begin, int count) {{\n    list.labels[list.ids[begin + threadIdx.x]] = count;\n}}\n"
+    );
+    let text = with_child(&child, LAUNCH)
+        .replace("(out, begin", "(list, begin")
+        .replace("int* out, const int* row", "list_t list, const int* row")
+        .replace("(out, row", "(list, row")
+        .replace("run(int* out", "run(list_t list");
+    for id in ["aggregate-block", "threshold"] {
+        rewrite(id, &text);
+    }
+}

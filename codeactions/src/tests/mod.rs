@@ -7,6 +7,7 @@ mod aggregate_block;
 mod aggregate_grid_host;
 mod aggregate_grid_stream;
 mod aggregate_malloc;
+mod branches;
 mod coarsen;
 mod compose;
 mod contradicted;
@@ -41,6 +42,7 @@ mod threshold;
 mod undo;
 mod unknown;
 mod unseen;
+mod waits_in_loops;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

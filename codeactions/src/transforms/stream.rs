@@ -210,7 +210,7 @@ pub fn follows<'db>(
     }
     follower.refuse_unnamed(host, refusals);
     let memory = if counted {
-        format!(", and memory suffices for the launches of all threads of `{parent}` may launch")
+        format!(", and there is memory for all that the threads of `{parent}` may launch")
     } else {
         String::new()
     };

@@ -64,11 +64,43 @@ bool right() {
     return same;
 }
 
+// What one parent has left to the host stays, though another one takes a launchpad and gives it back meanwhile.
+bool apart() {
+    cudaStream_t streams[2];
+    unsigned* marks[2];
+    unsigned got[kLevels + 1];
+    for (int k = 0; k < 2; ++k) {
+        cudaStreamCreateWithFlags(&streams[k], cudaStreamNonBlocking);
+        cudaMalloc(&marks[k], sizeof got);
+        cudaMemset(marks[k], 0, sizeof got);
+    }
+    bool same;
+    {
+        const auto held = gridfuse::launchpad_for<leaf_aggregated, chain_aggregated>(2, 6, streams[0], 64, 2, 64 * 4200);
+        chain<<<2, 6, 0, streams[0]>>>(marks[0], held);
+        cudaStreamSynchronize(streams[0]);
+        chain<<<2, 6, 0, streams[1]>>>(
+            marks[1], gridfuse::launchpad_for<leaf_aggregated, chain_aggregated>(2, 6, streams[1], 64, 2, 64 * 4200));
+        cudaDeviceSynchronize();
+        cudaMemcpy(got, marks[0], sizeof got, cudaMemcpyDeviceToHost);
+        same = got[0] == 12 && got[1] == 0 && got[kLevels] == 0;
+    }
+    cudaDeviceSynchronize();
+    for (int k = 0; k < 2; ++k) {
+        cudaMemcpy(got, marks[k], sizeof got, cudaMemcpyDeviceToHost);
+        same = same && got[1] == 12 && got[kLevels - 1] == 12;
+        cudaStreamDestroy(streams[k]);
+        cudaFree(marks[k]);
+    }
+    return same;
+}
+
 int main() {
     bool first = false;
     std::thread other([&] { first = right(); });
     const bool second = right();
     other.join();
-    std::printf("%s\n", first && second ? "right" : "wrong");
-    return first && second ? 0 : 1;
+    const bool all = first && second && apart();
+    std::printf("%s\n", all ? "right" : "wrong");
+    return all ? 0 : 1;
 }

@@ -263,7 +263,10 @@ impl Tail<'_, '_> {
     pub fn write(&self, name: &str, stmt: StmtId) -> Result<SourceEdit, Ineligible> {
         let (wait, body) = (self.wait, self.body());
         let mut edit = EditBuilder::new(wait.db);
-        for reason in [self.flat_blocks(), self.pile_up()].into_iter().flatten() {
+        for reason in [self.flat_blocks(), self.pile_up(), self.kept_by_callees()]
+            .into_iter()
+            .flatten()
+        {
             edit.assume(reason);
         }
         let args = self.write_continuation(name, &mut edit)?;
@@ -335,7 +338,8 @@ impl Tail<'_, '_> {
                 .body
                 .params
                 .iter()
-                .any(|p| kernel.body.binding(*p).default.is_some());
+                .any(|p| kernel.body.binding(*p).default.is_some())
+                || kernel.template.as_ref().is_some_and(|line| line.contains('='));
             if defaults || wait.function.signature(wait.db).extern_c {
                 return Err(refuse(
                     format!(

@@ -7,13 +7,15 @@
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::effects::effects;
+use gridfuse_analysis::facts::launch::{Launchers, who_gets_to};
 use gridfuse_analysis::hir::walk::all_exprs;
-use gridfuse_analysis::hir::{BindingId, ExprId, StmtId, StmtKind};
+use gridfuse_analysis::hir::{BindingId, ExprId, StmtId, StmtKind, Storage};
 
-use super::{Around, Runs, Tail};
+use super::{Around, Runs, Tail, is_one_block};
 use crate::api::refusal::{Ineligible, Reason, refuse};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::{EditBuilder, finish};
+use crate::edit::names::words_with_macros;
 use crate::edit::{lex, names, style};
 use crate::facts::child::Child;
 use crate::transforms::continuation::wait::{Wait, behind_comments};
@@ -82,10 +84,15 @@ impl Looped {
 
     /// Whether the variable is one of the loop's that a launch of the continuation has to hand over.
     pub(super) fn hands_over(&self, tail: &Tail<'_, '_>, binding: BindingId) -> bool {
-        let name = &tail.body().binding(binding).name;
-        let mut words = lex::identifiers(self.rest.text(&tail.kernel.text));
+        let (wait, body) = (tail.wait, tail.body());
+        let name = &body.binding(binding).name;
+        // A macro may name it.
+        let used = || {
+            let words = words_with_macros(wait.db, wait.file, self.rest.text(&tail.kernel.text));
+            words.contains(name)
+        };
         self.declaration(tail, binding)
-            .is_some_and(|stmt| Some(stmt) == self.init || words.any(|word| word == *name))
+            .is_some_and(|stmt| Some(stmt) == self.init || used())
     }
 }
 
@@ -104,12 +111,13 @@ impl<'a, 'db> Tail<'a, 'db> {
         }
         let (stmt, span) = (looped.stmt, body.stmt(looped.stmt).span);
         tail.looped = Some(looped);
+        tail.refuse_lasting()?;
         tail.refuse_other_tails()?;
         tail.runs = tail.who_runs();
         if tail.runs != Runs::One {
             return Err(tail.at(
-                "the wait stands in a loop, which another kernel could only go on with if one thread of the grid ran it, without asking \
-                 which one that is",
+                "the wait stands in a loop, which another kernel can only go on with if one thread of the grid runs it, and if nothing in \
+                 it, nor what it calls, may ask which thread that is",
                 span,
             ));
         }
@@ -125,6 +133,41 @@ impl<'a, 'db> Tail<'a, 'db> {
             ));
         }
         Ok(tail)
+    }
+
+    /// Whether what follows the loop stays in the kernel, too, for threads that don't run the loop.
+    pub(super) fn stays_for_others(&self, span: Span) -> bool {
+        if self.looped.is_none() || !self.moves(span) || self.is_looped(span) || self.has_one_thread() {
+            return false;
+        }
+        let (db, function) = (self.wait.db, self.wait.function);
+        let inside = self.body().exprs.iter().position(|e| {
+            let part = e.span;
+            span.start <= part.start && part.end <= span.end
+        });
+        let alone = inside.is_some_and(|e| match who_gets_to(db, function, ExprId(e as u32)) {
+            Some(Launchers::OnePerGrid) => true,
+            Some(Launchers::OnePerBlock) => self.always(&is_one_block),
+            _ => false,
+        });
+        !alone
+    }
+
+    /// Refuses variables of the loop, and of what follows it, that keep their values longer than a grid, or for other threads.
+    fn refuse_lasting(&self) -> Result<(), Reason> {
+        let mut all = self.body().bindings.iter();
+        let lasting = all.find(|b| {
+            matches!(b.storage, Storage::Shared | Storage::ExternShared | Storage::Static) && self.moves(b.span)
+        });
+        lasting.map_or(Ok(()), |b| {
+            Err(self.at(
+                format!(
+                    "`{}` keeps its value from one iteration to the next, and each grid that goes on has another one",
+                    b.name
+                ),
+                b.span,
+            ))
+        })
     }
 
     /// Whether something stands in the loop that goes on in another grid.
@@ -144,7 +187,10 @@ impl<'a, 'db> Tail<'a, 'db> {
             )
         };
         let mut edit = EditBuilder::new(self.wait.db);
-        for reason in [self.flat_blocks(), self.pile_up()].into_iter().flatten() {
+        for reason in [self.flat_blocks(), self.pile_up(), self.kept_by_callees()]
+            .into_iter()
+            .flatten()
+        {
             edit.assume(reason);
         }
         let args = self.arguments();

@@ -375,6 +375,33 @@ impl<'a, 'db> Tail<'a, 'db> {
         assumed.then(|| self.reason(text, self.wait.here()))
     }
 
+    /// That functions called by what moves don't count on what an earlier call has left in shared memory.
+    fn kept_by_callees(&self) -> Option<Reason> {
+        let (db, function) = (self.wait.db, self.wait.function);
+        let own = |place: FileRange| {
+            let start = self.wait.start;
+            let end = start + function.text(db).len() as u32;
+            place.file == self.wait.file && start <= place.range.start && place.range.end <= end
+        };
+        let all = effects(db, function);
+        let theirs = all.shared.iter().find(|found| !own(found.place))?;
+        let keeps = |e: &ExprId| match &self.body().expr(*e).kind {
+            ExprKind::Call { name: Some(name), .. } => functions_named(db, self.wait.file, name)
+                .into_iter()
+                .any(|f| !effects(db, f).shared.is_empty()),
+            ExprKind::Call { name: None, .. } => true,
+            _ => false,
+        };
+        let text = format!(
+            "{}, in a function that `{}` calls, is written before it is read in each call: what follows the wait has new shared memory",
+            theirs.what, self.kernel.name
+        );
+        self.moved_exprs()
+            .iter()
+            .any(keeps)
+            .then(|| self.reason(text, theirs.place))
+    }
+
     /// All launches of the kernel are known and like this.
     fn always(&self, fits: &dyn Fn(&LaunchFacts<'_>) -> bool) -> bool {
         let (db, sites) = (self.wait.db, launch_sites_of(self.wait.db, self.wait.function));

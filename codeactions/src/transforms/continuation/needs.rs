@@ -13,6 +13,7 @@ use gridfuse_analysis::hir::library::library;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
 use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
@@ -628,6 +629,7 @@ impl Tail<'_, '_> {
     /// continuation are in scope in all of it, and are handed over by their names.
     fn refuse_clashes(&self) -> Result<(), Reason> {
         let body = self.body();
+        let in_sight = visible_names(self.wait.db, self.wait.file);
         let mut seen: BTreeMap<&str, BindingId> = BTreeMap::new();
         for (binding, given) in &self.given {
             let variable = body.binding(*binding);
@@ -641,6 +643,8 @@ impl Tail<'_, '_> {
                 return Err(clash());
             }
             let passed = matches!(given, Given::Passed(_));
+            // In sizes, declarations and casts a type is named, too.
+            let is_type = in_sight.types.contains(&variable.name) || in_sight.aliases.contains_key(&variable.name);
             let hidden = (0..body.bindings.len() as u32).map(BindingId).any(|other| {
                 let theirs = body.binding(other);
                 let inner = passed && theirs.span.start > variable.span.start && self.runs != Runs::Some;
@@ -648,8 +652,11 @@ impl Tail<'_, '_> {
                 other != *binding && theirs.name == variable.name && hides
             });
             let own = passed && !body.params.contains(binding);
-            let outer = |kind: &ExprKind| matches!(kind, ExprKind::Name(Name::Other(n)) if *n == variable.name);
-            if hidden || own && body.exprs.iter().any(|e| outer(&e.kind)) {
+            let outer = |kind: &ExprKind| match kind {
+                ExprKind::Name(Name::Other(n)) | ExprKind::Call { name: Some(n), .. } => *n == variable.name,
+                _ => false,
+            };
+            if hidden || own && (is_type || body.exprs.iter().any(|e| outer(&e.kind))) {
                 return Err(clash());
             }
         }

@@ -23,8 +23,8 @@ impl Tail<'_, '_> {
         };
         let maybe = |stream: &Stream| matches!(stream, Stream::TailLaunch | Stream::Other);
         let mut launches = launches(db, function).iter();
-        // What the loop puts there is in front of its next wait.
-        let before = |span: Span| self.is_looped(span) || !self.moves(span);
+        // What the loop puts there is in front of its next wait; what follows the loop, other threads do in the parent.
+        let before = |span: Span| self.is_looped(span) || !self.moves(span) || self.stays_for_others(span);
         if let Some(launch) = launches.find(|l| maybe(&l.stream) && before(l.span)) {
             let name = launch.kernel_name.as_deref().unwrap_or("a kernel");
             let may = if launch.stream == Stream::Other {
@@ -39,7 +39,7 @@ impl Tail<'_, '_> {
             let mut moved = self
                 .moved
                 .iter()
-                .filter(|span| !self.is_looped(**span))
+                .filter(|span| !self.is_looped(**span) && !self.stays_for_others(**span))
                 .map(|span| self.wait.place(*span));
             !moved.any(|moved| moved.file == place.file && moved.range.contains(place.range))
         };

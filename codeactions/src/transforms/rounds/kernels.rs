@@ -1,5 +1,7 @@
 //! The kernels of the loop: whether their blocks can run one at a time in a grid that stays, and what sizes their launches have.
 
+use std::collections::BTreeSet;
+
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{Effects, effects};
 use gridfuse_analysis::facts::launch::Stream;
@@ -72,7 +74,7 @@ pub fn read<'db>(
             refusals.add(why, Some(site.here()));
         }
     }
-    refuse_shared_memory(&found.all, edit);
+    refuse_shared_memory(host, &found, edit);
     found
 }
 
@@ -152,17 +154,21 @@ fn refuse_read_only(kernel: &Child<'_>, found: &Effects, refusals: &mut Refusals
     }
 }
 
-/// The shared memory of several kernels adds up.
-fn refuse_shared_memory(kernels: &[Child<'_>], edit: &mut EditBuilder<'_>) {
+/// The shared memory of several kernels adds up; so does that of several instances of a template.
+fn refuse_shared_memory(host: &HostLoop<'_>, found: &Kernels<'_>, edit: &mut EditBuilder<'_>) {
     let used = |kernel: &Child<'_>| -> Option<FileRange> {
         effects(kernel.db, kernel.item).shared.first().map(|found| found.place)
     };
-    let with: Vec<&Child<'_>> = kernels.iter().filter(|kernel| used(kernel).is_some()).collect();
-    if with.len() < 2 {
+    let launched = found.of_launch.iter().zip(&host.launches);
+    let instances: BTreeSet<(usize, Option<String>)> = launched
+        .map(|(index, site)| (*index, instance::arguments(site, &found.all[*index])))
+        .filter(|(index, _)| used(&found.all[*index]).is_some())
+        .collect();
+    if instances.len() < 2 {
         return;
     }
-    for kernel in with {
-        let others = 48 * 1024 / kernels.len() as u32;
+    for kernel in found.all.iter().filter(|kernel| used(kernel).is_some()) {
+        let others = 48 * 1024 / instances.len() as u32;
         let function = Function::new(kernel.db, kernel.item);
         if let Some(reason) = shared_memory(&function, others, used(kernel)) {
             edit.assume(reason);

@@ -10,6 +10,7 @@ mod early;
 mod emit;
 mod host_loop;
 mod kernels;
+mod residence;
 mod translate;
 mod variables;
 
@@ -38,6 +39,7 @@ pub fn outline_loop(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> 
     let header = header.map_err(|why| refusals.add(why.text, why.place));
     aliases::refuse_aliases(&host, &mut refusals, &mut edit);
     let kernels = kernels::read(&host, &mut names, &mut refusals, &mut edit);
+    residence::assume(&host, &kernels, &mut edit);
     refusals.check()?;
     let Ok(header) = header else {
         return Err(host.not_understood());
