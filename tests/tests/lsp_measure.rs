@@ -637,8 +637,7 @@ fn without_a_gpu_an_editor_is_told_what_to_do() {
         }
         // Where another machine measures, nothing is missing here.
         let settings = json!({ "gridfuse": { "measure": { "runner": "ssh gpu-server" } } });
-        let changed = json!({ "settings": settings.clone() });
-        session.client.set_configuration(settings);
+        let changed = json!({ "settings": settings });
         session.client.notify("workspace/didChangeConfiguration", changed);
         wait_until("the lens of another machine", || lens(&mut session) == "Run on GPU");
         let check = json!({ "uri": uri(&path), "check": true });

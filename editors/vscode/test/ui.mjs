@@ -255,7 +255,7 @@ async function scenario() {
   await picture("rewritten");
 }
 
-/** Waits for the page of Explain Launch, which is a Markdown preview in a frame of its own. */
+/** Waits for the page of Explain Launch, which has a frame of its own. */
 async function explanation(text) {
   for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
     for (const frame of page.frames()) {
