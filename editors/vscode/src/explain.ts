@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { ExecuteCommandRequest, type LanguageClient } from "vscode-languageclient/node";
 import { launchColumn } from "./launch";
-import { linkTarget, written } from "./links";
+import { linkTarget, numbered } from "./links";
 import { openPanel } from "./panel";
 import type { Rewriter } from "./rewrite";
 
@@ -11,13 +11,15 @@ import type { Rewriter } from "./rewrite";
 interface Explanation {
   document: vscode.Uri;
   line: number;
-  /** As the server writes it. */
+  /** As the server writes it, with numbers for the links. */
   text: string;
   /** The same as HTML; `undefined`: nobody renders Markdown here. */
   html: string | undefined;
+  /** Where the links lead. */
+  links: string[];
 }
 
-type Message = { type: "ready" } | { type: "open"; target: string };
+type Message = { type: "ready" } | { type: "open"; link: number };
 
 export class Explanations implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
@@ -52,11 +54,12 @@ export class Explanations implements vscode.Disposable {
       void vscode.window.showInformationMessage("gridfuse: put the cursor on a launch or on the name of a kernel.");
       return;
     }
-    const html = await vscode.commands.executeCommand<string>("markdown.api.render", text).then(
+    const { markdown, links } = numbered(text);
+    const html = await vscode.commands.executeCommand<string>("markdown.api.render", markdown).then(
       (rendered) => rendered,
       () => undefined,
     );
-    this.shown = { document: document.uri, line: line.lineNumber, text, html };
+    this.shown = { document: document.uri, line: line.lineNumber, text: markdown, html, links };
     if (this.panel === undefined) {
       const panel = openPanel(this.context, "explanation", "gridfuse: explanation");
       panel.webview.onDidReceiveMessage((message: Message) => this.receive(message));
@@ -71,9 +74,9 @@ export class Explanations implements vscode.Disposable {
   }
 
   private send(): void {
-    const { document, line, text, html } = this.shown ?? {};
+    const { document, line, text, html, links } = this.shown ?? {};
     const about = document === undefined ? "" : `${vscode.workspace.asRelativePath(document)}, line ${(line ?? 0) + 1}`;
-    void this.panel?.webview.postMessage({ type: "explanation", about, text, html });
+    void this.panel?.webview.postMessage({ type: "explanation", about, text, html, kinds: links?.map((link) => linkTarget(link)?.kind) });
   }
 
   private async receive(message: Message): Promise<void> {
@@ -83,7 +86,7 @@ export class Explanations implements vscode.Disposable {
       return;
     }
     // Only what the server itself has written leads anywhere.
-    const link = shown === undefined ? undefined : written(shown.text, message.target);
+    const link = shown?.links[message.link];
     const target = link === undefined ? undefined : linkTarget(link);
     if (shown === undefined || target === undefined) {
       return;

@@ -6,17 +6,11 @@ export type Target =
   | { kind: "rewrite"; uri: string; rewrite: string }
   | { kind: "page"; uri: string };
 
-/** A link as the server has written it in its Markdown, however the editor has spelt it since; `undefined`: the server has written no such link. */
-export function written(markdown: string, link: string): string | undefined {
-  const plain = (text: string) => {
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      return text;
-    }
-  };
-  const links = [...markdown.matchAll(/\]\(([^()\s]+)\)/g)].map(([, target]) => target ?? "");
-  return links.find((target) => target !== "" && plain(target) === plain(link));
+/** The server's Markdown with numbers in place of where its links lead, and where each leads: renderers leave links to files out. */
+export function numbered(markdown: string): { markdown: string; links: string[] } {
+  const links: string[] = [];
+  const text = markdown.replace(/\]\((file:[^()\s]+)\)/g, (_, link: string) => `](#link-${links.push(link) - 1})`);
+  return { markdown: text, links };
 }
 
 /** What a link leads to; `undefined`: nothing that the server writes. */

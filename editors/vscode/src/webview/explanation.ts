@@ -8,6 +8,8 @@ interface Message {
   about?: string;
   text?: string;
   html?: string;
+  /** What the links lead to, by their numbers. */
+  kinds?: (string | undefined)[];
 }
 
 const TAGS = [
@@ -16,19 +18,19 @@ const TAGS = [
 ] as const;
 
 window.addEventListener("message", (event: MessageEvent<Message>) => {
-  const { type, about, text, html } = event.data;
+  const { type, about, text, html, kinds } = event.data;
   if (type === "explanation" && text !== undefined) {
-    show(about ?? "", text, html);
+    show(about ?? "", text, html, kinds ?? []);
   }
 });
 
-function show(about: string, text: string, html: string | undefined): void {
+function show(about: string, text: string, html: string | undefined, kinds: (string | undefined)[]): void {
   const body = element("div", { class: "explanation" });
   if (html === undefined) {
     body.append(element("pre", {}, text));
   } else {
     const parsed = new DOMParser().parseFromString(html, "text/html");
-    body.append(...taken(parsed.body));
+    body.append(...taken(parsed.body, kinds));
   }
   content().replaceChildren(element("h1", {}, "Explanation"), element("p", { class: "about" }, about), body);
   for (const table of body.querySelectorAll("table")) {
@@ -40,7 +42,7 @@ function show(about: string, text: string, html: string | undefined): void {
 }
 
 /** What is taken over of the children of an element. */
-function taken(from: Element): (Node | string)[] {
+function taken(from: Element, kinds: (string | undefined)[]): (Node | string)[] {
   return [...from.childNodes].flatMap((child): (Node | string)[] => {
     if (child instanceof Text) {
       return [child.data];
@@ -48,23 +50,26 @@ function taken(from: Element): (Node | string)[] {
     if (!(child instanceof HTMLElement) || ["script", "style"].includes(child.localName)) {
       return [];
     }
-    const inside = taken(child);
+    const inside = taken(child, kinds);
     if (child.localName === "a") {
-      return [link(child, inside)];
+      return [link(child, inside, kinds)];
     }
     const tag = TAGS.find((known) => known === child.localName);
     return tag === undefined ? inside : [element(tag, {}, ...inside)];
   });
 }
 
-function link(from: HTMLElement, inside: (Node | string)[]): HTMLElement {
-  // The editor's renderer keeps where a link leads apart from what it has made of it.
-  const target = from.getAttribute("data-href") ?? from.getAttribute("href") ?? "";
-  const rewrite = /\/rewrites\/[a-z0-9-]+\.md$/.test(target);
-  const made = element("a", { href: "#", title: rewrite ? "Preview this rewrite" : "Go to the source" }, ...inside);
+function link(from: HTMLElement, inside: (Node | string)[], kinds: (string | undefined)[]): HTMLElement {
+  const number = Number(/^#link-(\d+)$/.exec(from.getAttribute("href") ?? "")?.[1] ?? NaN);
+  const kind = kinds[number];
+  if (kind === undefined) {
+    return element("span", {}, ...inside);
+  }
+  const titles: Record<string, string> = { place: "Go to the source", rewrite: "Preview this rewrite", page: "Read about it" };
+  const made = element("a", { href: "#", title: titles[kind] ?? "" }, ...inside);
   made.addEventListener("click", (event) => {
     event.preventDefault();
-    host.postMessage({ type: "open", target });
+    host.postMessage({ type: "open", link: number });
   });
   return made;
 }
