@@ -91,12 +91,14 @@ export const tests: Test[] = [
         assert.match(tree, part);
       }
       assert.deepEqual(await ask("faint", "Explanation"), []);
-      const line = /link "(line (\d+))"/.exec(tree);
-      assert.ok(line?.[1] !== undefined, tree);
-      await ask("press", "Explanation", "link", line[1]);
+      // A place that is named once.
+      const lines = [...tree.matchAll(/link "line (\d+)"/g)].map(([, line]) => line);
+      const line = lines.find((one) => lines.filter((other) => other === one).length === 1);
+      assert.ok(line !== undefined, tree);
+      await ask("press", "Explanation", "link", `line ${line}`);
       await until("the place", () => {
         const active = vscode.window.activeTextEditor;
-        return active?.document === document && active.selection.active.line + 1 === Number(line[2]);
+        return active?.document === document && active.selection.active.line + 1 === Number(line);
       });
       await ask("press", "Explanation", "link", "Collect launches per block");
       await message("Assumes:");
