@@ -29,19 +29,9 @@ local function changes(edit, uri)
   return own, vim.tbl_keys(others)
 end
 
---- What the edit takes for granted.
-local function assumptions(edit)
-  local found = {}
-  for _, annotation in pairs(edit.changeAnnotations or {}) do
-    if annotation.description then
-      table.insert(found, annotation.description)
-    end
-  end
-  return found
-end
-
 --- Shows the buffer and what the edit makes of it side by side, in a tab of their own.
-local function difference(client, buffer, title, edit)
+---@param assumptions string[] what the edit takes for granted
+local function difference(client, buffer, title, edit, assumptions)
   local uri = vim.uri_from_bufnr(buffer)
   local tick = vim.api.nvim_buf_get_changedtick(buffer)
   local own, others = changes(edit, uri)
@@ -59,12 +49,14 @@ local function difference(client, buffer, title, edit)
   vim.bo[after].modifiable = false
   vim.b[after].gridfuse_preview = true
   local said = { title }
-  vim.list_extend(said, assumptions(edit))
+  for _, assumption in ipairs(assumptions) do
+    table.insert(said, 'assumes ' .. assumption)
+  end
   if #others > 0 then
     table.insert(said, 'changes ' .. table.concat(others, ', ') .. ', too')
   end
   table.insert(said, '<Enter> applies, q closes')
-  vim.wo.winbar = table.concat(said, ' | '):gsub('%%', '%%%%'):gsub('\n', ' ')
+  vim.wo.winbar = (table.concat(said, ' | '):gsub('%%', '%%%%'):gsub('\n', ' '))
   vim.cmd('diffthis')
   vim.api.nvim_win_call(left, function()
     vim.cmd('diffthis')
@@ -122,14 +114,22 @@ function M.show()
       if not action then
         return
       end
+      local function show(edit)
+        -- Neovim knows no annotations of edits, in which the assumptions stand; what the command answers has them.
+        local argument = { uri = params.textDocument.uri, line = row, rewrites = action.data.rewrite }
+        local command = { command = 'gridfuse.rewrite', arguments = { argument } }
+        plugin.request(client, 'workspace/executeCommand', command, function(_, result)
+          difference(client, buffer, action.title, edit, result and result.assumptions or {})
+        end, buffer)
+      end
       if action.edit then
-        return difference(client, buffer, action.title, action.edit)
+        return show(action.edit)
       end
       plugin.request(client, 'codeAction/resolve', action, function(failure, resolved)
         if failure then
           return failed(failure)
         end
-        difference(client, buffer, action.title, resolved.edit)
+        show(resolved.edit)
       end, buffer)
     end)
   end, buffer)
