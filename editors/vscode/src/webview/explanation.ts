@@ -38,7 +38,7 @@ function show(about: string, text: string, html: string | undefined, kinds: (str
     table.replaceWith(scroll);
     scroll.append(table);
   }
-  content().focus();
+  content().focus({ preventScroll: true });
 }
 
 /** What is taken over of the children of an element. */
