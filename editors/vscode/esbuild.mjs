@@ -18,7 +18,7 @@ await Promise.all([
   }),
   build({
     ...common,
-    entryPoints: ["src/webview/measurement.ts", "src/webview/graph.ts"],
+    entryPoints: ["src/webview/measurement.ts", "src/webview/graph.ts", "src/webview/explanation.ts"],
     outdir: "dist/webview",
     platform: "browser",
     format: "iife",

@@ -16,21 +16,38 @@ const THREAD_REUSE: &str = "gridfuse::ThreadReuse<";
 /// The same where a grid may follow the kernel.
 const THREAD_REUSE_IN_STREAM: &str = "gridfuse::ThreadReuseInStream<";
 
-/// How declarations of what takes launches begin, and what rewrites call the kernel that runs these: by the name of the one that was launched.
-const COLLECTORS: [(&str, &str); 5] = [
-    (AGGREGATOR, "_aggregated"),
-    (THREAD_REUSE_IN_STREAM, "_aggregated"),
-    (THREAD_REUSE, "_args"),
-    ("gridfuse::Loop<", "_loop"),
-    ("gridfuse::Recursion<", "_flattened"),
+/// The kernel that runs what a collector takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    /// One that the declaration names: as rewrites call it, the name of the kernel that was launched and this behind it.
+    Named(&'static str),
+    /// The kernel that has the collector: its launches are links or iterations of itself.
+    Itself,
+}
+
+/// How declarations of what takes launches begin, and what runs these. What is in the runtime is here, too: a test compares.
+const COLLECTORS: [(&str, Runs); 8] = [
+    (AGGREGATOR, Runs::Named("_aggregated")),
+    (THREAD_REUSE_IN_STREAM, Runs::Named("_aggregated")),
+    (THREAD_REUSE, Runs::Named("_args")),
+    ("gridfuse::Loop<", Runs::Named("_loop")),
+    ("gridfuse::Recursion<", Runs::Named("_flattened")),
+    ("gridfuse::BlockLoop<", Runs::Itself),
+    ("gridfuse::Chain<", Runs::Itself),
+    ("gridfuse::DecoupledLookback<", Runs::Itself),
 ];
 
-/// What the host calls in place of a launch, where a loop or a recursion has become one grid.
-const STARTERS: [&str; 3] = [
-    "gridfuse::launch_loop<",
-    "gridfuse::launch_growing_loop<",
-    "gridfuse::launch_recursion<",
+/// What the host calls in place of a launch, where a loop or a recursion has become one grid, and what is behind the name of the
+/// kernel that was launched.
+const STARTERS: [(&str, &str); 4] = [
+    ("gridfuse::launch_loop<", "_loop"),
+    ("gridfuse::launch_growing_loop<", "_loop"),
+    ("gridfuse::launch_recursion<", "_flattened"),
+    ("gridfuse::run_rounds<", "_rounds"),
 ];
+
+/// The members by which collectors take launches.
+const TAKES: [&str; 2] = ["launch", "launch_at_once"];
 
 /// What stands for the granularity of launches that are left to the kernel's own threads, and to a grid that may follow.
 const IN_PARENT: &str = "ThreadReuseInStream";
@@ -113,7 +130,7 @@ pub fn count(db: &dyn Db, function: FunctionItem<'_>) -> usize {
 /// The kernels that a function starts as loops or recursions of grids that have become one grid.
 pub fn started<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
     let text = function.text(db);
-    if !function.has_body(db) || !text.contains("gridfuse::launch_") {
+    if !function.has_body(db) || !STARTERS.iter().any(|(start, _)| text.contains(start)) {
         return Vec::new();
     }
     // What only a comment or a string mentions isn't called.
@@ -121,13 +138,16 @@ pub fn started<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Functio
         let mut exprs = body(db, function).exprs.clone().into_iter();
         exprs.any(|expr| matches!(expr.kind, ExprKind::Call { .. }) && expr.span.start as usize == at)
     };
-    let starts = STARTERS.iter().flat_map(|start| text.match_indices(start));
-    let kernels = starts.filter(|(at, _)| called(*at)).filter_map(|(at, start)| {
-        let rest = &text[at + start.len()..];
-        let name = rest.get(..closing(rest)?)?.split(['<', ',']).next()?.trim();
-        let suffix = COLLECTORS.iter().find(|(_, suffix)| name.ends_with(suffix))?.1;
-        child_of(db, function, name, suffix)
-    });
+    let starts = STARTERS
+        .iter()
+        .flat_map(|(start, suffix)| text.match_indices(start).map(move |(at, _)| (at, start.len(), *suffix)));
+    let kernels = starts
+        .filter(|(at, ..)| called(*at))
+        .filter_map(|(at, length, suffix)| {
+            let rest = &text[at + length..];
+            let name = rest.get(..closing(rest)?)?.split(['<', ',']).next()?.trim();
+            child_of(db, function, name, suffix)
+        });
     kernels.collect()
 }
 
@@ -138,11 +158,11 @@ pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Coll
         return Vec::new();
     }
     let body = body(db, function);
-    let starts = COLLECTORS.iter().flat_map(|(start, suffix)| {
+    let starts = COLLECTORS.iter().flat_map(|(start, runs)| {
         let places = text.match_indices(start);
-        places.map(move |(at, _)| (at + start.len(), *start, *suffix))
+        places.map(move |(at, _)| (at + start.len(), *start, *runs))
     });
-    let declared = starts.filter_map(|(at, start, suffix)| {
+    let declared = starts.filter_map(|(at, start, runs)| {
         let rest = &text[at..];
         let close = closing(rest)?;
         let arguments = &rest[..close];
@@ -156,8 +176,10 @@ pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Coll
         let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?];
         // What is only mentioned in a comment or a string is no variable.
         body.bindings.iter().any(|binding| binding.name == name).then_some(())?;
-        let kernel = kernel.split(['<', ',']).next()?.trim();
-        let child = child_of(db, function, kernel, suffix)?;
+        let child = match runs {
+            Runs::Named(suffix) => child_of(db, function, kernel.split(['<', ',']).next()?.trim(), suffix)?,
+            Runs::Itself => kernel_of(db, function),
+        };
         let launches = body.exprs.iter().filter_map(|expr| {
             let ExprKind::Call { callee, args, .. } = &expr.kind else {
                 return None;
@@ -166,7 +188,7 @@ pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Coll
                 return None;
             };
             let object = body.expr(body.strip_parens(*base)).span;
-            if field != "launch" || object.text(&text) != name {
+            if !TAKES.contains(&field.as_str()) || object.text(&text) != name {
                 return None;
             }
             let listed = args
@@ -259,7 +281,9 @@ mod tests {
     use gridfuse_analysis::hir::items::items;
     use gridfuse_analysis::host::Host;
 
-    use super::{collectors, kernel_of};
+    use gridfuse_codeactions::runtime::PARTS;
+
+    use super::{COLLECTORS, TAKES, collectors, kernel_of};
 
     #[test]
     fn collectors_are_seen_with_their_launches() -> Result<(), &'static str> {
@@ -340,6 +364,74 @@ void run(int n) {
         assert_eq!(told, [(None, sweep, 1)]);
         assert_eq!(kernel_of(db, body), sweep);
         assert_eq!(super::started(db, named("run")?), [sweep]);
+        Ok(())
+    }
+
+    /// The classes of the runtime by which code launches, as declarations of them begin: those with a member that takes a launch.
+    #[test]
+    fn every_collector_of_the_runtime_is_known() {
+        let declared = |line: &str| {
+            let rest = ["class ", "struct "].iter().find_map(|kind| line.strip_prefix(kind))?;
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric())?;
+            (!rest.ends_with(';')).then(|| rest[..end].to_owned())
+        };
+        let mut found = Vec::new();
+        for part in PARTS {
+            let mut class = String::new();
+            for line in part.text.lines() {
+                class = declared(line).unwrap_or(class);
+                let taken = TAKES.iter().any(|take| line.contains(&format!("void {take}(")));
+                if taken && line.starts_with("    __device__") && !found.contains(&class) {
+                    found.push(class.clone());
+                }
+            }
+        }
+        assert!(found.len() > 5, "{found:?}");
+        for class in found {
+            let start = format!("gridfuse::{class}<");
+            assert!(
+                COLLECTORS.iter().any(|(known, _)| *known == start),
+                "`{class}` of the runtime takes launches: name it in COLLECTORS, or graphs and lenses lose them"
+            );
+        }
+    }
+
+    #[test]
+    fn a_chain_of_links_launches_itself() -> Result<(), &'static str> {
+        let program = r#"
+__device__ __forceinline__ void scan_link(gridfuse::DecoupledLookback<int, gridfuse::plus>& chain, int n, int tile) {
+    if (tile < n) chain.launch();
+}
+__global__ void scan(int n, int tile, int offset, gridfuse::ChainMemory memory) {
+    gridfuse::DecoupledLookback<int, gridfuse::plus> chain(memory, offset);
+    while (chain.next([&](unsigned long long link) { return tile + (int)link < n; })) scan_link(chain, n, tile);
+}
+__device__ __forceinline__ void sum_link(gridfuse::Chain<sum_args>& chain, int n, int tile) {
+    if (tile < n) chain.launch_at_once({tile + 1});
+}
+__global__ void sum(int n, int tile, gridfuse::ChainMemory memory) {
+    gridfuse::Chain<sum_args> chain(memory, {tile});
+    while (chain.next()) sum_link(chain, n, chain.args().tile);
+}
+__global__ void relax(int n, int round) {
+    gridfuse::BlockLoop<relax_args> relaxes({round});
+    while (relaxes.next()) {
+        if (relaxes.args().round < n) relaxes.launch({relaxes.args().round + 1});
+    }
+}
+"#;
+        let mut host = Host::new();
+        let file = host.set_file("/a.cu".as_ref(), program);
+        let db = host.db();
+        let mut told = Vec::new();
+        for function in &items(db, file).functions {
+            for collector in collectors(db, *function).iter().filter(|c| !c.launches.is_empty()) {
+                let kernel = kernel_of(db, *function).name(db).to_owned();
+                told.push((kernel, collector.child.name(db).to_owned(), collector.launches.len()));
+            }
+        }
+        let expected = ["scan", "sum", "relax"].map(|name| (name.to_owned(), name.to_owned(), 1));
+        assert_eq!(told, expected);
         Ok(())
     }
 }

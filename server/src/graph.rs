@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::severity::Severity;
+use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::effects::{direct, summary};
 use gridfuse_analysis::facts::launch::{Child, Launchers, launch_counts};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
@@ -15,7 +17,7 @@ use gridfuse_analysis::hir::{ExprKind, body};
 
 use crate::collected::{collectors, kernel_of, runs_for_a_collector, started};
 use crate::graph_svg::{self, Look};
-use crate::launches::{LaunchSite, by_function, in_file, place_in};
+use crate::launches::{LaunchSite, by_function, function_at, in_file, place_in};
 
 /// What a node stands for; decides how it's drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,46 @@ pub struct Node {
     kind: NodeKind,
     /// Its name where it is defined; `None`: no definition was found.
     pub place: Option<FileRange>,
+    /// The file that has it.
+    file: Option<PathBuf>,
+    /// What is found in it.
+    pub findings: Findings,
+}
+
+/// How many findings a function has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    errors: usize,
+    warnings: usize,
+    notes: usize,
+}
+
+impl Findings {
+    fn add(&mut self, severity: Severity) {
+        match severity {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
+            Severity::Info => self.notes += 1,
+        }
+    }
+
+    /// The worst of them.
+    fn worst(self) -> Option<Severity> {
+        match (self.errors, self.warnings, self.notes) {
+            (0, 0, 0) => None,
+            (0, 0, _) => Some(Severity::Info),
+            (0, ..) => Some(Severity::Warning),
+            _ => Some(Severity::Error),
+        }
+    }
+
+    /// `1 error, 2 warnings`; empty when there are none.
+    pub fn phrase(self) -> String {
+        let counts = [(self.errors, "error"), (self.warnings, "warning"), (self.notes, "note")];
+        let some = counts.iter().filter(|(n, _)| *n > 0);
+        let words = some.map(|(n, word)| format!("{n} {word}{}", if *n == 1 { "" } else { "s" }));
+        words.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// A launch, or a call of a function that leads to one.
@@ -69,6 +111,10 @@ pub struct Graph {
     /// Nodes whose launches and calls are in it.
     done: BTreeSet<usize>,
     known: BTreeMap<(PathBuf, u32), usize>,
+    /// What is found in functions, by their places as in `known`.
+    found: BTreeMap<(PathBuf, u32), Findings>,
+    /// The files whose findings are there.
+    searched: BTreeSet<PathBuf>,
     unknown: BTreeMap<String, usize>,
 }
 
@@ -97,6 +143,33 @@ impl Graph {
         for function in &items(db, file).functions {
             self.collected(db, *function);
             self.calls(db, *function);
+        }
+        self.find(db);
+    }
+
+    /// Notes what is found in the functions of the files that have not been looked at.
+    fn find(&mut self, db: &dyn Db) {
+        let new: BTreeSet<PathBuf> = self.nodes.iter().filter_map(|node| node.file.clone()).collect();
+        for path in new {
+            if !self.searched.insert(path.clone()) {
+                continue;
+            }
+            let Some(file) = Workspace::get(db).files(db).get(&path).copied() else {
+                continue;
+            };
+            for found in diagnostics(db, file) {
+                if found.place.file == file
+                    && let Some(function) = function_at(db, file, found.place.range.start)
+                {
+                    let counts = self.found.entry((path.clone(), function.start(db))).or_default();
+                    counts.add(found.severity);
+                }
+            }
+        }
+        for (key, index) in &self.known {
+            if let (Some(found), Some(node)) = (self.found.get(key), self.nodes.get_mut(*index)) {
+                node.findings = *found;
+            }
         }
     }
 
@@ -228,6 +301,8 @@ impl Graph {
             label: function.name(db).to_owned(),
             kind,
             place: Some(place_in(db, function, signature.name_span)),
+            file: Some(key.0.clone()),
+            findings: Findings::default(),
         });
         self.known.insert(key, self.nodes.len() - 1);
         self.nodes.len() - 1
@@ -241,6 +316,8 @@ impl Graph {
             label: name.to_owned(),
             kind: NodeKind::Unknown,
             place: None,
+            file: None,
+            findings: Findings::default(),
         });
         self.unknown.insert(name.to_owned(), self.nodes.len() - 1);
         self.nodes.len() - 1
@@ -275,11 +352,29 @@ impl Graph {
             NodeKind::Host => Look::Host,
             NodeKind::Unknown => Look::Unknown,
         };
-        let nodes: Vec<(String, Look)> = self
-            .nodes
-            .iter()
-            .map(|node| (node.label.clone(), look(node.kind)))
-            .collect();
+        // What isn't defined anywhere stands where it is used first.
+        let file_of = |index: usize| {
+            let user = || self.edges.iter().find(|edge| edge.to == index).map(|edge| edge.from);
+            let own = self.nodes[index].file.as_ref();
+            own.or_else(|| self.nodes.get(user()?)?.file.as_ref())
+        };
+        let mut files: Vec<Option<&PathBuf>> = Vec::new();
+        let mut nodes: Vec<graph_svg::Node> = Vec::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            let file = file_of(index);
+            let known = files.iter().position(|other| *other == file);
+            nodes.push(graph_svg::Node {
+                label: node.label.clone(),
+                look: look(node.kind),
+                file: known.unwrap_or(files.len()),
+                worst: node.findings.worst(),
+                findings: node.findings.phrase(),
+            });
+            if known.is_none() {
+                files.push(file);
+            }
+        }
+        let titles = titles(&files);
         let edges: Vec<graph_svg::Edge> = self
             .edges
             .iter()
@@ -290,7 +385,7 @@ impl Graph {
                 dashed: edge.dashed(),
             })
             .collect();
-        graph_svg::draw(&nodes, &edges)
+        graph_svg::draw(&nodes, &titles, &edges)
     }
 
     /// For Mermaid.
@@ -319,6 +414,25 @@ impl Graph {
     }
 }
 
+/// What files are called, each by as many of its directories as tell it from the others.
+fn titles(files: &[Option<&PathBuf>]) -> Vec<String> {
+    let last = |path: &PathBuf, parts: usize| {
+        let all: Vec<_> = path.components().collect();
+        let from = all.len().saturating_sub(parts);
+        all[from..].iter().collect::<PathBuf>().display().to_string()
+    };
+    let title = |path: &PathBuf| {
+        let short = |parts: &usize| {
+            let named = |other: &&PathBuf| last(other, *parts) == last(path, *parts);
+            files.iter().flatten().filter(|other| named(other)).count() == 1
+        };
+        (1..8)
+            .find(short)
+            .map_or_else(|| path.display().to_string(), |parts| last(path, parts))
+    };
+    files.iter().map(|file| file.map(title).unwrap_or_default()).collect()
+}
+
 fn dot_text(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
@@ -332,6 +446,51 @@ fn mermaid_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use gridfuse_analysis::host::Host;
+
+    #[test]
+    fn files_are_called_by_what_tells_them_apart() {
+        let paths = ["/p/a/x.cu", "/p/b/x.cu", "/p/b/y.cu"].map(PathBuf::from);
+        let files: Vec<_> = paths.iter().map(Some).collect();
+        assert_eq!(super::titles(&files), ["a/x.cu", "b/x.cu", "y.cu"]);
+    }
+
+    #[test]
+    fn functions_have_the_colour_of_their_worst_finding_and_stand_in_their_file() {
+        let mut host = Host::new();
+        let kernels = r#"
+__global__ void child(int* out, int n) { out[n] = 1; }
+__global__ void parent(int* out, int n) {
+    for (int i = 0; i < n; i++) child<<<1, 32>>>(out, i);
+}
+"#;
+        let header = host.set_file("/p/kernels.cuh".as_ref(), kernels);
+        let main = "#include \"kernels.cuh\"\nvoid run(int* out) { parent<<<1, 64>>>(out, 3); }\n";
+        let main = host.set_file("/p/main.cu".as_ref(), main);
+        let db = host.db();
+        let mut graph = super::Graph::default();
+        graph.add_file(db, main);
+        graph.add_file(db, header);
+        let parent = graph.nodes.iter().position(|node| node.label == "parent");
+        let said = parent
+            .map(|parent| graph.nodes[parent].findings.phrase())
+            .unwrap_or_default();
+        assert!(said.contains("warning"), "{said}");
+        let svg = graph.svg().unwrap_or_default();
+        let shape = format!("class=\"kernel warning\" data-node=\"{}\"", parent.unwrap_or(99));
+        for part in [
+            &shape,
+            ">main.cu</text>",
+            ">kernels.cuh</text>",
+            &format!("<title>{said}</title>"),
+        ] {
+            assert!(svg.contains(part), "{part}: {svg}");
+        }
+        assert_eq!(svg.matches("class=\"file\"").count(), 2, "{svg}");
+    }
+
     #[test]
     fn labels_are_quoted() {
         assert_eq!(super::dot_text(r#"a\"b"#), r#"a\\\"b"#);

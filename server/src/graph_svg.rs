@@ -1,8 +1,13 @@
 //! The launch graph as a self-contained SVG: no script, no font and no style from elsewhere, colours for light and dark.
+//!
+//! Functions stand in a box for their file. What launches connect within a file is laid out together; such parts, and the boxes, are put
+//! side by side as in the lines of a text, so that the picture is as wide as a page and not as a street.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use gridfuse_analysis::base::severity::Severity;
 use layout::core::base::Orientation;
 use layout::core::color::Color;
 use layout::core::format::{ClipHandle, RenderBackend};
@@ -22,6 +27,21 @@ pub enum Look {
     Host,
     /// Something that isn't known.
     Unknown,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub label: String,
+    /// What it is, which its shape shows.
+    pub look: Look,
+    /// Its file: an index in the files' titles.
+    pub file: usize,
+    /// The worst that is found in it, which its colour shows.
+    pub worst: Option<Severity>,
+    /// The same in words, for those who see no colours: `2 warnings`; empty: nothing is found.
+    pub findings: String,
 }
 
 /// An edge from one node to another, by index.
@@ -47,28 +67,42 @@ const LABEL_LAYOUT: usize = 7;
 const LABEL_FONT: usize = 11;
 /// Width of a character of a node's label.
 const NODE_CHARACTER: f64 = 8.0;
+/// Height of a node, and of one with a line about what is found in it.
+const NODE_HEIGHT: f64 = 34.0;
+const FOUND_HEIGHT: f64 = 46.0;
 const MARGIN: f64 = 10.0;
+/// Between parts that stand side by side, and between files.
+const GAP: f64 = 28.0;
+/// Around what stands in a file's box, and above it for the file's name.
+const PADDING: f64 = 14.0;
+const TITLE: f64 = 20.0;
+/// A row is at least so wide before the next one begins.
+const ROW: f64 = 760.0;
 
 const STYLE: &str = "
-  svg { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --kernel: #ddf4ff; --device: #dafbe1; --host: #f6f8fa; --paper: #ffffff }
+  svg { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --plain: #f6f8fa; --paper: #ffffff; --frame: #d1d9e0;
+    --error: #ffebe9; --error-ink: #cf222e; --warning: #fff8c5; --warning-ink: #9a6700; --note: #ddf4ff; --note-ink: #0969da }
   @media (prefers-color-scheme: dark) {
-    svg { --ink: #e6edf3; --soft: #9198a1; --kernel: #0c2d6b; --device: #04260f; --host: #21262d; --paper: #0d1117 }
+    svg { --ink: #e6edf3; --soft: #9198a1; --plain: #21262d; --paper: #0d1117; --frame: #3d444d;
+      --error: #490b0e; --error-ink: #ff7b72; --warning: #3a2a00; --warning-ink: #d29922; --note: #0c2d6b; --note-ink: #58a6ff }
   }
   .paper, .behind { fill: var(--paper) }
-  .kernel, .device, .host, .unknown { stroke: var(--ink); stroke-width: 1.5 }
-  .kernel { fill: var(--kernel) }
-  .device { fill: var(--device) }
-  .host { fill: var(--host) }
+  .file { fill: none; stroke: var(--frame); stroke-width: 1.5 }
+  .kernel, .device, .host, .unknown { fill: var(--plain); stroke: var(--ink); stroke-width: 1.5 }
   .unknown { fill: none; stroke-dasharray: 5 4 }
+  .error { fill: var(--error); stroke: var(--error-ink); stroke-width: 3 }
+  .warning { fill: var(--warning); stroke: var(--warning-ink); stroke-width: 2.5 }
+  .note { fill: var(--note); stroke: var(--note-ink) }
   .launch { fill: none; stroke: var(--soft); stroke-width: 1.5 }
   .dashed { stroke-dasharray: 5 4 }
   .head { fill: var(--soft) }
-  text { font-family: ui-monospace, Menlo, Consolas, monospace; text-anchor: middle; dominant-baseline: central; fill: var(--ink) }
-  .label { fill: var(--soft) }
+  text { font-family: ui-monospace, Menlo, Consolas, monospace; text-anchor: middle; dominant-baseline: central; fill: var(--ink); pointer-events: none }
+  .label, .title { fill: var(--soft) }
+  .title { text-anchor: start }
 ";
 
-/// Draws a graph. `Err`: why it can't.
-pub fn draw(nodes: &[(String, Look)], edges: &[Edge]) -> Result<String, String> {
+/// Draws a graph; `files` are the titles of the files. `Err`: why it can't.
+pub fn draw(nodes: &[Node], files: &[String], edges: &[Edge]) -> Result<String, String> {
     let hint = "draw it with --format dot and Graphviz, or --format mermaid";
     if nodes.len() + edges.len() > MAX_ELEMENTS {
         let (nodes, edges) = (nodes.len(), edges.len());
@@ -77,15 +111,73 @@ pub fn draw(nodes: &[(String, Look)], edges: &[Edge]) -> Result<String, String> 
         ));
     }
     let edges = merged(edges);
-    let mut canvas = Canvas::default();
-    if !nodes.is_empty() {
-        // The layout checks itself by assertions; a wrong one must not end in a wrong picture, nor in a crash.
-        let laid_out = catch_unwind(AssertUnwindSafe(|| {
-            lay_out(nodes, &edges, &mut canvas);
-        }));
-        laid_out.map_err(|_| format!("the graph can't be laid out; {hint}"))?;
+    // The layout checks itself by assertions; a wrong one must not end in a wrong picture, nor in a crash.
+    let drawn = catch_unwind(AssertUnwindSafe(|| picture(nodes, files, &edges)));
+    drawn.map_err(|_| format!("the graph can't be laid out; {hint}"))
+}
+
+fn picture(nodes: &[Node], files: &[String], edges: &[Edge]) -> String {
+    let framed = files.len() > 1;
+    let boxes: Vec<Canvas> = (0..files.len())
+        .map(|file| {
+            let own: Vec<usize> = (0..nodes.len()).filter(|node| nodes[*node].file == file).collect();
+            let parts = connected(&own, edges)
+                .into_iter()
+                .map(|part| lay_out(nodes, &part, edges))
+                .collect();
+            let mut canvas = in_rows(parts);
+            if framed {
+                canvas.frame(&files[file]);
+            }
+            canvas
+        })
+        .collect();
+    let mut canvas = in_rows(boxes);
+    for edge in edges {
+        let file = |node: usize| nodes.get(node).map(|node| node.file);
+        if file(edge.from) != file(edge.to) {
+            canvas.between_files(edge);
+        }
     }
-    Ok(canvas.finish())
+    canvas.finish()
+}
+
+/// The parts of some nodes which edges connect, each in the order of the nodes.
+fn connected(nodes: &[usize], edges: &[Edge]) -> Vec<Vec<usize>> {
+    let mut part: BTreeMap<usize, usize> = nodes.iter().map(|node| (*node, *node)).collect();
+    for edge in edges {
+        if let (Some(from), Some(to)) = (part.get(&edge.from).copied(), part.get(&edge.to).copied()) {
+            let (kept, gone) = (from.min(to), from.max(to));
+            for other in part.values_mut().filter(|other| **other == gone) {
+                *other = kept;
+            }
+        }
+    }
+    let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (node, first) in part {
+        parts.entry(first).or_default().push(node);
+    }
+    parts.into_values().collect()
+}
+
+/// Puts drawings side by side, in rows of about the same width, in their order.
+fn in_rows(drawings: Vec<Canvas>) -> Canvas {
+    let sizes: Vec<Point> = drawings.iter().map(Canvas::size).collect();
+    let area: f64 = sizes.iter().map(|size| (size.x + GAP) * (size.y + GAP)).sum();
+    let widest = sizes.iter().map(|size| size.x).fold(0.0, f64::max);
+    // Half as wide again as it is high.
+    let width = widest.max(ROW).max((area * 1.5).sqrt());
+    let mut all = Canvas::default();
+    let (mut x, mut y, mut height) = (0.0, 0.0, 0.0_f64);
+    for (drawing, size) in drawings.into_iter().zip(sizes) {
+        if x > 0.0 && x + size.x > width {
+            (x, y, height) = (0.0, y + height + GAP, 0.0);
+        }
+        all.place(drawing, Point::new(x, y));
+        x += size.x + GAP;
+        height = height.max(size.y);
+    }
+    all
 }
 
 /// Edges between the same nodes become one, with all their labels that differ.
@@ -113,29 +205,47 @@ fn style(font: usize) -> StyleAttr {
     StyleAttr::new(Color::fast("black"), 1, None, 0, font)
 }
 
-fn lay_out(nodes: &[(String, Look)], edges: &[Edge], canvas: &mut Canvas) {
+/// Draws some nodes, and the edges between them.
+fn lay_out(nodes: &[Node], part: &[usize], edges: &[Edge]) -> Canvas {
     let mut graph = VisualGraph::new(Orientation::TopToBottom);
-    let handles: Vec<_> = nodes
-        .iter()
-        .enumerate()
-        .map(|(index, (label, look))| {
-            let (shape, class) = match look {
-                Look::Kernel => (ShapeKind::new_box(label), "kernel"),
-                Look::Device => (ShapeKind::new_box(label), "device"),
-                Look::Host => (ShapeKind::new_circle(label), "host"),
-                Look::Unknown => (ShapeKind::new_box(label), "unknown"),
-            };
-            let around = if *look == Look::Host { 40.0 } else { 24.0 };
-            let size = Point::new(label.chars().count() as f64 * NODE_CHARACTER + around, 34.0);
-            graph.add_node(Element::create_with_properties(
-                shape,
-                style(NODE_FONT),
-                Orientation::TopToBottom,
-                size,
-                format!("{class} {index}"),
-            ))
-        })
-        .collect();
+    let mut handles = BTreeMap::new();
+    let mut canvas = Canvas::default();
+    for index in part {
+        let Node {
+            label,
+            look,
+            worst,
+            findings,
+            ..
+        } = &nodes[*index];
+        let (shape, class) = match look {
+            Look::Kernel => (ShapeKind::new_box(label), "kernel"),
+            Look::Device => (ShapeKind::new_box(label), "device"),
+            Look::Host => (ShapeKind::new_circle(label), "host"),
+            Look::Unknown => (ShapeKind::new_box(label), "unknown"),
+        };
+        let found = match worst {
+            None => "",
+            Some(Severity::Info) => " note",
+            Some(Severity::Warning) => " warning",
+            Some(Severity::Error) => " error",
+        };
+        let around = if *look == Look::Host { 40.0 } else { 24.0 };
+        let name = label.chars().count() as f64 * NODE_CHARACTER;
+        let words = findings.chars().count() as f64 * LABEL_FONT as f64 * 0.6;
+        let height = if findings.is_empty() { NODE_HEIGHT } else { FOUND_HEIGHT };
+        let element = Element::create_with_properties(
+            shape,
+            style(NODE_FONT),
+            Orientation::TopToBottom,
+            Point::new(name.max(words) + around, height),
+            format!("{index} {class}{found}"),
+        );
+        if !findings.is_empty() {
+            canvas.findings.insert(*index, findings.clone());
+        }
+        handles.insert(*index, graph.add_node(element));
+    }
     for edge in edges {
         let line = if edge.dashed {
             LineStyleKind::Dashed
@@ -152,28 +262,143 @@ fn lay_out(nodes: &[(String, Look)], edges: &[Edge], canvas: &mut Canvas) {
             &None,
             &None,
         );
-        if let (Some(from), Some(to)) = (handles.get(edge.from), handles.get(edge.to)) {
+        if let (Some(from), Some(to)) = (handles.get(&edge.from), handles.get(&edge.to)) {
             graph.add_edge(arrow, *from, *to);
         }
     }
-    graph.do_it(false, false, false, canvas);
+    graph.do_it(false, false, false, &mut canvas);
+    canvas
 }
 
-/// A shape's class, and which node it is: viewers that lead from a node to its source go by it.
-fn class_and_node(properties: Option<&str>) -> (&str, &str) {
+/// Which node a shape is, by which viewers lead from it to its source, and its classes.
+fn node_and_class(properties: Option<&str>) -> (&str, &str) {
     properties.unwrap_or_default().split_once(' ').unwrap_or_default()
 }
 
 /// Collects what is drawn, and how far it reaches.
 #[derive(Default)]
 struct Canvas {
+    /// What lies below all shapes.
+    below: String,
     shapes: String,
     texts: String,
     least: Option<Point>,
     most: Option<Point>,
+    /// What is found in nodes, in words.
+    findings: BTreeMap<usize, String>,
+    /// The node that was drawn last: the next text is its name.
+    last: Option<usize>,
+    /// Where nodes are: their corners.
+    nodes: BTreeMap<usize, (Point, Point)>,
 }
 
+// Writing into a string cannot fail.
 impl Canvas {
+    fn size(&self) -> Point {
+        let least = self.least.unwrap_or(Point::zero());
+        let most = self.most.unwrap_or(Point::zero());
+        Point::new(most.x - least.x, most.y - least.y)
+    }
+
+    /// Takes another drawing in, with its corner at a point.
+    fn place(&mut self, other: Canvas, at: Point) {
+        let size = other.size();
+        let least = other.least.unwrap_or(Point::zero());
+        let (dx, dy) = (at.x - least.x, at.y - least.y);
+        let moved = |point: Point| Point::new(point.x + dx, point.y + dy);
+        for (drawn, own) in [
+            (&mut self.below, &other.below),
+            (&mut self.shapes, &other.shapes),
+            (&mut self.texts, &other.texts),
+        ] {
+            if !own.is_empty() {
+                let _ = writeln!(drawn, "<g transform=\"translate({dx:.1} {dy:.1})\">\n{own}</g>");
+            }
+        }
+        let nodes = other.nodes.into_iter();
+        self.nodes
+            .extend(nodes.map(|(node, (a, b))| (node, (moved(a), moved(b)))));
+        self.reach(at, Point::new(at.x + size.x, at.y + size.y));
+    }
+
+    /// Draws the box of a file around all.
+    fn frame(&mut self, title: &str) {
+        let (least, size) = (self.least.unwrap_or(Point::zero()), self.size());
+        let (x, y) = (least.x - PADDING, least.y - PADDING - TITLE);
+        let name = title.chars().count() as f64 * LABEL_FONT as f64 * 0.6;
+        let width = size.x.max(name) + 2.0 * PADDING;
+        let height = size.y + 2.0 * PADDING + TITLE;
+        self.reach(Point::new(x, y), Point::new(x + width, y + height));
+        let _ = writeln!(
+            self.below,
+            "<rect class=\"file\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" rx=\"6\"/>"
+        );
+        let _ = writeln!(
+            self.texts,
+            "<text class=\"title\" x=\"{:.1}\" y=\"{:.1}\" font-size=\"{LABEL_FONT}\">{}</text>",
+            x + PADDING,
+            y + PADDING,
+            escaped(title)
+        );
+    }
+
+    /// Draws an edge between nodes that are drawn.
+    fn between_files(&mut self, edge: &Edge) {
+        let (Some(from), Some(to)) = (self.nodes.get(&edge.from), self.nodes.get(&edge.to)) else {
+            return;
+        };
+        let middle = |(a, b): &(Point, Point)| Point::new((a.x + b.x) / 2.0, (a.y + b.y) / 2.0);
+        let (start, end) = (middle(from), middle(to));
+        let beside = from.1.y > to.0.y && to.1.y > from.0.y;
+        // From the sides that face each other, and straight out of them.
+        let (start, end, out) = if beside {
+            let right = start.x < end.x;
+            let (a, b) = if right { (from.1.x, to.0.x) } else { (from.0.x, to.1.x) };
+            (
+                Point::new(a, start.y),
+                Point::new(b, end.y),
+                Point::new((b - a) / 2.0, 0.0),
+            )
+        } else {
+            let down = start.y < end.y;
+            let (a, b) = if down { (from.1.y, to.0.y) } else { (from.0.y, to.1.y) };
+            (
+                Point::new(start.x, a),
+                Point::new(end.x, b),
+                Point::new(0.0, (b - a) / 2.0),
+            )
+        };
+        let class = if edge.dashed { "launch dashed" } else { "launch" };
+        let _ = writeln!(
+            self.below,
+            "<path class=\"{class}\" d=\"M{:.1} {:.1} C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}\" marker-end=\"url(#head)\"/>",
+            start.x,
+            start.y,
+            start.x + out.x,
+            start.y + out.y,
+            end.x - out.x,
+            end.y - out.y,
+            end.x,
+            end.y
+        );
+        if !edge.label.is_empty() {
+            let at = Point::new((start.x + end.x) / 2.0, (start.y + end.y) / 2.0);
+            self.draw_text(at, &edge.label, &style(LABEL_LAYOUT));
+        }
+    }
+
+    /// Notes where a node is. Returns what its shape has inside.
+    fn node(&mut self, number: &str, from: Point, to: Point) -> String {
+        self.reach(from, to);
+        self.last = number.parse().ok();
+        let Some(node) = self.last else {
+            return String::new();
+        };
+        self.nodes.insert(node, (from, to));
+        let findings = self.findings.get(&node);
+        findings.map_or_else(String::new, |words| format!("<title>{}</title>", escaped(words)))
+    }
+
     fn reach(&mut self, from: Point, to: Point) {
         let least = self.least.unwrap_or(from);
         let most = self.most.unwrap_or(to);
@@ -186,13 +411,13 @@ impl Canvas {
         let most = self.most.unwrap_or(Point::zero());
         let (x, y) = (least.x - MARGIN, least.y - MARGIN);
         let (width, height) = (most.x - x + MARGIN, most.y - y + MARGIN);
-        let (shapes, texts) = (self.shapes, self.texts);
+        let (below, shapes, texts) = (self.below, self.shapes, self.texts);
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="{x:.1} {y:.1} {width:.1} {height:.1}" role="img" aria-label="launch graph">
 <style>{STYLE}</style>
 <defs><marker id="head" class="head" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto-start-reverse"><path d="M0 0 9 4 0 8z"/></marker></defs>
 <rect class="paper" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>
-{shapes}{texts}</svg>
+{below}{shapes}{texts}</svg>
 "#
         )
     }
@@ -201,12 +426,12 @@ impl Canvas {
 // Writing into a string cannot fail.
 impl RenderBackend for Canvas {
     fn draw_rect(&mut self, xy: Point, size: Point, _: &StyleAttr, class: Option<String>, _: Option<ClipHandle>) {
-        self.reach(xy, Point::new(xy.x + size.x, xy.y + size.y));
-        let (class, node) = class_and_node(class.as_deref());
-        let round = if class == "device" { size.y / 2.0 } else { 3.0 };
+        let (node, class) = node_and_class(class.as_deref());
+        let inside = self.node(node, xy, Point::new(xy.x + size.x, xy.y + size.y));
+        let round = if class.starts_with("device") { size.y / 2.0 } else { 3.0 };
         let _ = writeln!(
             self.shapes,
-            "<rect class=\"{class}\" data-node=\"{node}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"{round:.1}\"/>",
+            "<rect class=\"{class}\" data-node=\"{node}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"{round:.1}\">{inside}</rect>",
             xy.x, xy.y, size.x, size.y
         );
     }
@@ -222,12 +447,12 @@ impl RenderBackend for Canvas {
     }
 
     fn draw_circle(&mut self, xy: Point, size: Point, _: &StyleAttr, class: Option<String>) {
-        let (class, node) = class_and_node(class.as_deref());
+        let (node, class) = node_and_class(class.as_deref());
         let (rx, ry) = (size.x / 2.0, size.y / 2.0);
-        self.reach(Point::new(xy.x - rx, xy.y - ry), Point::new(xy.x + rx, xy.y + ry));
+        let inside = self.node(node, Point::new(xy.x - rx, xy.y - ry), Point::new(xy.x + rx, xy.y + ry));
         let _ = writeln!(
             self.shapes,
-            "<ellipse class=\"{class}\" data-node=\"{node}\" cx=\"{:.1}\" cy=\"{:.1}\" rx=\"{rx:.1}\" ry=\"{ry:.1}\"/>",
+            "<ellipse class=\"{class}\" data-node=\"{node}\" cx=\"{:.1}\" cy=\"{:.1}\" rx=\"{rx:.1}\" ry=\"{ry:.1}\">{inside}</ellipse>",
             xy.x, xy.y
         );
     }
@@ -238,6 +463,22 @@ impl RenderBackend for Canvas {
         let half = text.chars().count() as f64 * font as f64 * 0.3;
         self.reach(Point::new(xy.x - half, xy.y - 8.0), Point::new(xy.x + half, xy.y + 8.0));
         let class = if label { " class=\"label\"" } else { "" };
+        let mut xy = xy;
+        let found = self
+            .last
+            .take()
+            .filter(|_| !label)
+            .and_then(|node| self.findings.get(&node));
+        if let Some(words) = found {
+            let _ = writeln!(
+                self.texts,
+                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{LABEL_FONT}\">{}</text>",
+                xy.x,
+                xy.y + 10.0,
+                escaped(words)
+            );
+            xy.y -= 7.0;
+        }
         if label {
             // The launch's line ends before the words, and begins again behind them.
             let (x, y, width) = (xy.x - half - 3.0, xy.y - 8.0, 2.0 * half + 6.0);
@@ -299,6 +540,16 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn node(n: usize) -> Node {
+        Node {
+            label: format!("k{n}<int>"),
+            look: [Look::Kernel, Look::Device, Look::Host, Look::Unknown][n % 4],
+            file: 0,
+            worst: None,
+            findings: String::new(),
+        }
+    }
+
     fn edge(from: usize, to: usize, label: &str) -> Edge {
         Edge {
             from,
@@ -310,12 +561,7 @@ mod tests {
 
     #[test]
     fn any_small_graph_can_be_drawn() {
-        let node = |n: usize| {
-            (
-                format!("k{n}<int>"),
-                [Look::Kernel, Look::Device, Look::Host, Look::Unknown][n % 4],
-            )
-        };
+        let one = ["a.cu".to_owned()];
         // Every graph of three nodes, with loops, cycles and edges both ways.
         let pairs: Vec<(usize, usize)> = (0..3).flat_map(|a| (0..3).map(move |b| (a, b))).collect();
         let nodes: Vec<_> = (0..3).map(node).collect();
@@ -325,7 +571,7 @@ mod tests {
                 .map(|(bit, (a, b))| edge(*a, *b, if bit % 2 == 0 { "1 per grid" } else { "" }))
                 .collect();
             let labels = edges.iter().filter(|edge| !edge.label.is_empty()).count();
-            let svg = draw(&nodes, &edges);
+            let svg = draw(&nodes, &one, &edges);
             assert!(
                 svg.as_ref()
                     .is_ok_and(|svg| svg.matches("class=\"behind\"").count() == labels),
@@ -336,9 +582,59 @@ mod tests {
                 "{set}: {svg:?}"
             );
         }
-        assert!(draw(&[], &[]).is_ok_and(|svg| svg.ends_with("</svg>\n")));
+        assert!(draw(&[], &[], &[]).is_ok_and(|svg| svg.ends_with("</svg>\n")));
         let many: Vec<_> = (0..500).map(node).collect();
-        assert!(draw(&many, &[]).is_err_and(|error| error.contains("--format dot")));
+        assert!(draw(&many, &one, &[]).is_err_and(|error| error.contains("--format dot")));
+    }
+
+    /// The width of a picture, and its height.
+    fn size(svg: &str) -> Option<(f64, f64)> {
+        let number = |name: &str| svg.split_once(name)?.1.split('"').next()?.parse().ok();
+        Some((number(" width=\"")?, number(" height=\"")?))
+    }
+
+    #[test]
+    fn what_is_not_connected_stands_in_rows() {
+        let nodes: Vec<Node> = (0..80).map(node).collect();
+        let edges: Vec<Edge> = (0..40).map(|n| edge(2 * n, 2 * n + 1, "1 per grid")).collect();
+        let files = ["a.cu".to_owned()];
+        let (width, height) = draw(&nodes, &files, &edges)
+            .ok()
+            .and_then(|svg| size(&svg))
+            .unwrap_or_default();
+        assert!(
+            width > 300.0 && width < 1600.0 && height < 2.0 * width,
+            "{width} × {height}"
+        );
+        assert_eq!(
+            connected(&[0, 1, 2, 3, 4], &[edge(3, 1, ""), edge(4, 9, "")]),
+            [vec![0], vec![1, 3], vec![2], vec![4]]
+        );
+    }
+
+    #[test]
+    fn files_are_boxes_and_findings_are_colours_and_words() {
+        let mut nodes: Vec<Node> = (0..4).map(node).collect();
+        nodes[3].file = 1;
+        nodes[0].worst = Some(Severity::Warning);
+        nodes[0].findings = "2 warnings".to_owned();
+        let files = ["a.cu", "b<c>.cuh"].map(str::to_owned);
+        let svg = draw(&nodes, &files, &[edge(0, 1, "first"), edge(1, 3, "second")]).unwrap_or_default();
+        for (part, times) in [
+            ("class=\"file\"", 2),
+            (">b&lt;c&gt;.cuh</text>", 1),
+            ("class=\"kernel warning\" data-node=\"0\"", 1),
+            ("<title>2 warnings</title>", 1),
+            (">2 warnings</text>", 1),
+            ("marker-end", 2),
+            (">first</text>", 1),
+            (">second</text>", 1),
+            (">k0&lt;int&gt;</text>", 1),
+        ] {
+            assert_eq!(svg.matches(part).count(), times, "{part}: {svg}");
+        }
+        let alone = draw(&nodes[..3], &files[..1], &[]).unwrap_or_default();
+        assert!(!alone.contains("class=\"file\""), "one file has no box");
     }
 
     #[test]

@@ -45,8 +45,31 @@ fn settings_of_vscode_have_descriptions() {
         let text = ["markdownDescription", "description"]
             .iter()
             .find_map(|key| setting[*key].as_str());
-        assert!(text.is_some_and(|text| text.ends_with('.')), "{name}");
+        let sentence = |text: &str| text.ends_with('.') && !text.contains(". ");
+        assert!(text.is_some_and(sentence), "{name}: one sentence describes a setting");
         assert!(setting.get("default").is_some(), "{name}");
+    }
+}
+
+/// The page of settings shows no control for other types: it sends the user to a JSON file.
+#[test]
+fn settings_of_vscode_can_be_changed_on_the_page_of_settings() {
+    for (name, setting) in vscode_settings() {
+        let types: Vec<&str> = match &setting["type"] {
+            Value::Array(types) => types.iter().map(|one| one.as_str().unwrap()).collect(),
+            one => vec![one.as_str().unwrap()],
+        };
+        let shown = match types.as_slice() {
+            ["boolean" | "string" | "integer" | "number"] | ["integer" | "number", "null"] => true,
+            ["array"] => setting["items"]["type"] == "string",
+            ["object"] => setting["properties"].is_object() && setting["additionalProperties"] == false,
+            // Anything else only as a list of its values.
+            _ => setting["enum"].as_array().is_some_and(|values| {
+                let told = setting["markdownEnumDescriptions"].as_array().map_or(0, Vec::len);
+                values.contains(&setting["default"]) && told == values.len()
+            }),
+        };
+        assert!(shown, "{name}: {setting}");
     }
 }
 
@@ -190,6 +213,8 @@ mod real {
         let fake = directory.file("fake-cuda");
         fs::create_dir(&fake).unwrap();
         std::os::unix::fs::symlink(root.join("tests/fixtures/measure/fake_nvcc.sh"), fake.join("nvcc")).unwrap();
+        // By this the server sees that there is a GPU; nobody runs it.
+        fs::write(fake.join("nvidia-smi"), "").unwrap();
         fake
     }
 
@@ -253,7 +278,15 @@ mod real {
         let directory = Directory::new();
         workspace_with_bfs(&directory);
         let screenshots = screenshots.unwrap_or(Path::new(""));
+        // It looks as on a machine with a compiler and a GPU: nobody calls them, as what is measured is a recording.
+        for tool in ["nvcc", "nvidia-smi"] {
+            directory.write(&format!("cuda/{tool}"), b"");
+        }
+        let mut path = vec![directory.file("cuda")];
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        let path = PathBuf::from(std::env::join_paths(path).unwrap());
         let environment = [
+            ("PATH", path.as_path()),
             ("GRIDFUSE_TEST_THEME", Path::new(theme)),
             ("GRIDFUSE_TEST_SCREENSHOTS", screenshots),
         ];

@@ -46,7 +46,18 @@ fn the_launch_graph_leads_to_the_source() {
         let range = client.encoding().bytes(&text, &node["location"]["range"]).unwrap();
         assert_eq!(&text[range], name);
         assert_eq!(node["location"]["uri"], uri(&path));
+        let findings = node["findings"].as_str().unwrap();
+        assert!(
+            findings.is_empty() || svg.contains(&format!("<title>{findings}</title>")),
+            "{svg}"
+        );
     }
+    assert!(
+        nodes
+            .iter()
+            .any(|node| node["findings"].as_str().unwrap().contains("warning"))
+    );
+    assert!(drawn["mermaid"].as_str().unwrap().starts_with("flowchart"));
     let named = |name: &str| nodes.iter().position(|node| node["label"] == name).unwrap();
     let launch = json!({
         "from": named("bfs_level"),

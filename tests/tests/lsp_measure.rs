@@ -33,6 +33,8 @@ impl Session {
         fs::create_dir(home.file("tmp")).unwrap();
         let fake = workspace::root().join("tests/fixtures/measure/fake_nvcc.sh");
         std::os::unix::fs::symlink(fake, home.file("bin/nvcc")).unwrap();
+        // By this the server sees that there is a GPU; nobody runs it.
+        fs::write(home.file("bin/nvidia-smi"), "").unwrap();
         let mut path = home.file("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -571,6 +573,77 @@ fn offered_where_it_can_be_executed() {
     plain.client.open(&path, &fs::read_to_string(&plain.path).unwrap());
     assert_eq!(plain.client.code_lenses(&path).len(), 1);
     plain.client.shutdown();
+}
+
+/// Whether this machine has a driver for a GPU.
+fn has_driver() -> bool {
+    let driver = [
+        "/proc/driver/nvidia/version",
+        "/dev/nvidiactl",
+        "/usr/lib/wsl/lib/nvidia-smi",
+    ];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    driver.iter().any(|file| fs::exists(file).unwrap_or(false))
+        || std::env::split_paths(&path).any(|directory| directory.join("nvidia-smi").exists())
+}
+
+#[test]
+fn without_a_gpu_an_editor_is_told_what_to_do() {
+    if has_driver() {
+        println!("not tried: there is a GPU here");
+        return;
+    }
+    let plain = Capabilities {
+        code_action_disabled: false,
+        ..capabilities()
+    };
+    let source = fs::read(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    for capabilities in [capabilities(), plain] {
+        let mut session = Session::of(&source, &capabilities, &[]);
+        fs::remove_file(session.home.file("bin/nvidia-smi")).unwrap();
+        let path = session.path.clone();
+        let lens = |session: &mut Session| {
+            let lenses = session.client.code_lenses(&session.path.clone());
+            let lens = session.client.request("codeLens/resolve", lenses[1].clone());
+            lens["command"]["title"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(lens(&mut session), "Run on GPU (no GPU here)");
+        let at = session.client.find(&path, "child<<<");
+        let actions = session.client.code_actions(&path, at..at, &[], &[]);
+        let titled = |action: &&Value| action["title"].as_str().unwrap().starts_with("Run on GPU");
+        let action = actions.iter().find(titled).unwrap();
+        if capabilities.code_action_disabled {
+            let reason = action["disabled"]["reason"].as_str().unwrap();
+            assert!(reason.contains("no NVIDIA GPU on this machine"), "{reason}");
+            assert_eq!(
+                (&action["title"], &action["command"]),
+                (&json!("Run on GPU"), &Value::Null)
+            );
+        } else {
+            assert_eq!(action["title"], "Run on GPU (no GPU here)");
+            assert_eq!(action["command"]["command"], "gridfuse.measure");
+        }
+        let argument = session.argument();
+        for more in [json!({}), json!({ "check": true }), json!({ "show": true })] {
+            let mut argument = argument.clone();
+            argument
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            let error = execute(&mut session.client, argument).unwrap_err();
+            assert_eq!(error.data, json!({ "missing": "gpu" }), "{more}");
+            assert!(error.message.contains("runner = \"ssh HOST\""), "{}", error.message);
+            assert!(!error.message.contains(" --"), "{}", error.message);
+        }
+        // Where another machine measures, nothing is missing here.
+        let settings = json!({ "gridfuse": { "measure": { "runner": "ssh gpu-server" } } });
+        let changed = json!({ "settings": settings });
+        session.client.notify("workspace/didChangeConfiguration", changed);
+        wait_until("the lens of another machine", || lens(&mut session) == "Run on GPU");
+        let check = json!({ "uri": uri(&path), "check": true });
+        assert_eq!(execute(&mut session.client, check).unwrap(), Value::Null);
+        session.client.shutdown();
+    }
 }
 
 #[test]

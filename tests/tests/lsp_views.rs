@@ -853,13 +853,105 @@ void run(int* out, int n) {{ parent<<<n, 64>>>(out, n); }}
 }
 
 #[test]
+fn a_hint_says_once_what_it_assumes() {
+    let root = Directory::new();
+    let program = r#"
+__global__ void child(int* out, int n) { out[n] = n; }
+__global__ void parent(int* out) {
+    int both = threadIdx.x / 32 + 7 * (threadIdx.x / 32);
+    child<<<both + 1, 32>>>(out, both);
+}
+void run(int* out) { parent<<<2, 64>>>(out); }
+"#;
+    let path = root.write("a.cu", program.as_bytes());
+    let settings = json!({ "inlayHints": { "arguments": true } });
+    let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
+    client.initialize_with(Some(root.path()), &Capabilities::default(), settings);
+    client.open(&path, program);
+    let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 9, "character": 0 } });
+    let params = json!({ "textDocument": { "uri": uri(&path) }, "range": whole });
+    let hints = client.request("textDocument/inlayHint", params);
+    let told: Vec<&str> = hints
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|hint| hint["tooltip"]["value"].as_str())
+        .filter(|text| text.contains("assumes"))
+        .collect();
+    assert!(!told.is_empty(), "{hints:#}");
+    for text in told {
+        assert_eq!(text.matches("blocks are one-dimensional").count(), 1, "{text}");
+    }
+    client.shutdown();
+}
+
+#[test]
+fn a_wait_for_children_says_what_it_is_and_what_replaces_it() {
+    let root = Directory::new();
+    let program = r#"
+__global__ void square(int* values) { values[threadIdx.x] *= values[threadIdx.x]; }
+__global__ void sums(int* values, int* out) {
+    int i = threadIdx.x;
+    if (i == 0) {
+        square<<<1, 32>>>(values);
+        cudaDeviceSynchronize();
+    }
+    __syncthreads();
+    out[i] = values[i] + values[(i + 1) % 32];
+}
+__device__ int helper(int* values) {
+    ::cudaDeviceSynchronize();
+    return values[0];
+}
+void run(int* values, int* out) {
+    sums<<<1, 32>>>(values, out);
+    cudaDeviceSynchronize();
+}
+"#;
+    let path = root.write("a.cu", program.as_bytes());
+    let mut client = start(root.path(), &Capabilities::default());
+    client.open(&path, program);
+    let (text, about) = hover(&mut client, &path, "cudaDeviceSynchronize();\n    }", 3);
+    assert_eq!(about, "cudaDeviceSynchronize()");
+    for part in [
+        "in device code",
+        "CUDA 12",
+        "Replace the wait for child grids",
+        "fits here",
+        "cudaStreamTailLaunch",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let (text, _) = hover(&mut client, &path, "::cudaDeviceSynchronize", 4);
+    assert!(text.contains("doesn't fit here") && text.contains("By hand"), "{text}");
+    let host = client.find(&path, "cudaDeviceSynchronize();\n}\n");
+    let at_host = program.rfind("cudaDeviceSynchronize").unwrap();
+    assert!(host <= at_host);
+    assert_eq!(client.hover(&path, at_host + 2), Value::Null, "the host may wait");
+    client.shutdown();
+}
+
+#[test]
 fn what_cannot_be_done_comes_last_in_the_menu() {
     let root = corpus();
     let capabilities = Capabilities {
         extra: json!({ "experimental": { "commands": { "commands": ["gridfuse.measure"] } } }),
         ..Capabilities::default()
     };
-    let mut client = start(root.path(), &capabilities);
+    // It seems to have a compiler and a GPU.
+    let cuda = Directory::new();
+    let tools: &[&str] = if cfg!(windows) {
+        &["nvcc.exe", "nvidia-smi.exe"]
+    } else {
+        &["nvcc", "nvidia-smi"]
+    };
+    for tool in tools {
+        cuda.write(tool, b"");
+    }
+    let mut command = std::process::Command::new(workspace::gridfuse_bin());
+    command.arg("lsp").env("PATH", cuda.path());
+    let mut client = Client::spawn_command(command);
+    client.initialize(Some(root.path()), &capabilities);
     let path = root.file("bfs.cu");
     client.open(&path, &root.read("bfs.cu"));
     let at = client.find(&path, LAUNCH) + 1;

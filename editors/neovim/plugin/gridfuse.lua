@@ -15,6 +15,14 @@ vim.api.nvim_create_user_command('GridfuseExplain', function()
   require('gridfuse.commands').explain()
 end, { desc = 'Explain the launch or kernel at the cursor' })
 
+vim.api.nvim_create_user_command('GridfusePreview', function()
+  require('gridfuse.preview').show()
+end, { desc = 'Show what a rewrite of the launch at the cursor would change' })
+
+vim.api.nvim_create_user_command('GridfuseGraph', function(command)
+  require('gridfuse.graph').show(command.bang)
+end, { bang = true, desc = 'Show which function launches which kernel; with ! as a picture' })
+
 vim.api.nvim_create_user_command('GridfuseMeasure', function(command)
   require('gridfuse.measure').run(command.args)
 end, { nargs = '*', desc = 'Run the program and its rewrites on a GPU; takes the arguments of the program' })

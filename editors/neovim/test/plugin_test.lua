@@ -55,6 +55,58 @@ assert(not text:find('Flatten', 1, true), text)
 assert(text:find('\nblock +128 +constant\n') and not text:find('|---|', 1, true), text)
 vim.api.nvim_win_close(window, true)
 
+-- The launch graph is a list that leads to the source, and a picture.
+vim.cmd('GridfuseGraph')
+local graph = wait('the launch graph', function()
+  return vim.bo.filetype == 'gridfuse-graph' and vim.api.nvim_get_current_buf()
+end)
+local graph_lines = vim.api.nvim_buf_get_lines(graph, 0, -1, false)
+local graph_text = table.concat(graph_lines, '\n')
+assert(graph_text:find('\nbfs_level: %d+ warning'), graph_text)
+assert(graph_text:find('\n  launches expand, up to blockDim %* gridDim per grid'), graph_text)
+for row, line in ipairs(graph_lines) do
+  if line:find('launches expand', 1, true) then
+    vim.api.nvim_win_set_cursor(0, { row, 0 })
+  end
+end
+vim.api.nvim_feedkeys(vim.keycode('<cr>'), 'x', false)
+assert(vim.api.nvim_get_current_buf() == buffer)
+assert(vim.api.nvim_get_current_line():find('void expand(', 1, true), vim.api.nvim_get_current_line())
+vim.cmd('bwipeout ' .. graph)
+local opened
+local open = vim.ui.open
+vim.ui.open = function(file)
+  opened = file
+end
+vim.cmd('GridfuseGraph!')
+wait('the picture', function()
+  return opened
+end)
+vim.ui.open = open
+assert(table.concat(vim.fn.readfile(opened), '\n'):find('^<svg'), opened)
+
+-- A preview shows a difference; nothing is changed before it's applied.
+vim.api.nvim_win_set_cursor(0, { launch, 10 })
+local select = vim.ui.select
+vim.ui.select = function(items, options, choose)
+  choose(vim.iter(items):find(function(item)
+    return options.format_item(item):find('Collect launches per block', 1, true) ~= nil
+  end))
+end
+vim.cmd('GridfusePreview')
+local preview = wait('the preview', function()
+  return vim.b.gridfuse_preview and vim.api.nvim_get_current_buf()
+end)
+vim.ui.select = select
+local rewritten = table.concat(vim.api.nvim_buf_get_lines(preview, 0, -1, false), '\n')
+assert(rewritten:find('gridfuse::Aggregator<gridfuse::PerBlock', 1, true), rewritten)
+assert(vim.wo.diff and vim.wo.winbar:find('assumes', 1, true), vim.wo.winbar)
+assert(vim.deep_equal(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), original))
+vim.api.nvim_feedkeys('q', 'x', false)
+assert(#vim.api.nvim_list_tabpages() == 1 and not vim.wo.diff)
+assert(vim.deep_equal(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), original))
+vim.api.nvim_set_current_buf(buffer)
+
 local function report()
   for _, one in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(one) and vim.bo[one].filetype == 'gridfuse-measurement' then

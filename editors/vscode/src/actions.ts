@@ -77,7 +77,7 @@ export async function offersIn(
 }
 
 /** Lets the user pick the launch if several were found. */
-async function ofOneLaunch(
+export async function ofOneLaunch(
   client: LanguageClient,
   document: vscode.TextDocument,
   found: Offer[],

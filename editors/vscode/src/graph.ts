@@ -6,7 +6,7 @@ import { openPanel } from "./panel";
 
 interface Drawn {
   svg: string;
-  nodes: { label: string; location: Location | null }[];
+  nodes: { label: string; location: Location | null; findings: string }[];
   launches: { from: number; to: number; count: string; certain: boolean }[];
 }
 
@@ -42,7 +42,7 @@ export class LaunchGraph implements vscode.Disposable {
   }
 
   private send(): void {
-    const labels = this.drawn?.nodes.map((node) => ({ label: node.label, known: node.location !== null }));
+    const labels = this.drawn?.nodes.map(({ label, location, findings }) => ({ label, known: location !== null, findings }));
     const { svg, launches } = this.drawn ?? {};
     void this.panel?.webview.postMessage({ type: "graph", svg, nodes: labels, launches });
   }

@@ -1,5 +1,6 @@
 // What runs once a CUDA file was seen: the server, the commands, the panels.
 
+import { execFile } from "node:child_process";
 import * as vscode from "vscode";
 import type { LanguageClient, Location, Position, Range } from "vscode-languageclient/node";
 import { concerns } from "./documents";
@@ -21,9 +22,9 @@ export function start(context: vscode.ExtensionContext): Main {
   const output = vscode.window.createOutputChannel("gridfuse", { log: true });
   const server = new Server(context, output);
   const rewriter = new Rewriter();
-  const explanations = new Explanations();
+  const explanations = new Explanations(context, rewriter, () => server.running);
   const graph = new LaunchGraph(context);
-  const measurements = new Measurements(context, rewriter, () => server.running);
+  const measurements = new Measurements(context, rewriter, () => server.running, (document) => doctor(server, output, document));
   context.subscriptions.push(output, server, rewriter, explanations, graph, measurements, new Status(server));
 
   server.measure = async (uri, line) => {
@@ -144,6 +145,24 @@ async function explainState(server: Server): Promise<void> {
   } else if (state.kind !== "running") {
     void vscode.window.showInformationMessage("gridfuse: the server isn't running; it starts when a CUDA file is opened.");
   }
+}
+
+/** Shows what there is for measuring, and what is missing, in the output channel. */
+function doctor(server: Server, output: vscode.LogOutputChannel, document: vscode.Uri): Promise<void> {
+  const program = server.state.kind === "running" ? server.state.program : undefined;
+  if (program === undefined) {
+    return explainState(server);
+  }
+  const cwd = vscode.workspace.getWorkspaceFolder(document)?.uri.fsPath ?? vscode.Uri.joinPath(document, "..").fsPath;
+  return new Promise((resolve) => {
+    // It fails where something is missing, which is what it's asked about.
+    execFile(program, ["doctor"], { cwd, timeout: 60_000, windowsHide: true }, (error, stdout, stderr) => {
+      const said = `${stdout}${stderr}`.trim();
+      output.info(`gridfuse doctor\n${said === "" ? String(error) : said}`);
+      output.show();
+      resolve();
+    });
+  });
 }
 
 async function chooseServer(): Promise<void> {

@@ -7,6 +7,8 @@ import {
   WorkDoneProgress,
   type WorkspaceEdit,
 } from "vscode-languageclient/node";
+import { openRunner } from "./manifest";
+import { missingFor } from "./missing";
 import { openPanel } from "./panel";
 import { factor, type Report } from "./report";
 import type { Rewriter } from "./rewrite";
@@ -28,6 +30,9 @@ interface TuneReport {
 /** From the panel's page. */
 type Message = { type: "ready" } | { type: "apply"; rewrites: string } | { type: "preview"; rewrites: string } | { type: "again" };
 
+/** How many commands were executed: a number for each. */
+let executed = 0;
+
 export class Measurements implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
   private shown: { document: vscode.Uri; line: number | undefined; report: Report } | undefined;
@@ -36,16 +41,57 @@ export class Measurements implements vscode.Disposable {
     private readonly context: vscode.ExtensionContext,
     private readonly rewriter: Rewriter,
     private readonly client: () => LanguageClient | undefined,
+    /** Shows what there is for measuring, and what is missing. */
+    private readonly doctor: (document: vscode.Uri) => Promise<void>,
   ) {}
 
   dispose(): void {
     this.panel?.dispose();
   }
 
-  /** Asks for the arguments of a document's program; `undefined`: the user has changed their mind. */
-  private async askArguments(document: vscode.TextDocument, verb: string): Promise<string | undefined> {
+  /** Tells why it can't be measured, and offers what helps. */
+  private async explain(error: unknown, document: vscode.Uri): Promise<void> {
+    const text = `gridfuse: ${error instanceof Error ? error.message : String(error)}`;
+    if (missingFor(error) === undefined) {
+      void vscode.window.showErrorMessage(text);
+      return;
+    }
+    const open = "Open gridfuse.toml";
+    const doctor = "Run Doctor";
+    const answer = await vscode.window.showWarningMessage(text, open, doctor);
+    if (answer === open) {
+      await openRunner(document);
+    } else if (answer === doctor) {
+      await this.doctor(document);
+    }
+  }
+
+  /** Whether it can be measured here: what is missing is told before the user is asked for anything. */
+  private async canMeasure(client: LanguageClient, document: vscode.TextDocument): Promise<boolean> {
+    const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), check: true };
+    try {
+      await client.sendRequest(ExecuteCommandRequest.type, { command: MEASURE, arguments: [argument] });
+    } catch (error) {
+      // What else is wrong is told when it's measured.
+      if (missingFor(error) !== undefined) {
+        void this.explain(error, document.uri);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Asks for the arguments of a document's program; `undefined`: the user has changed their mind, or it can't be measured. */
+  private async askArguments(
+    client: LanguageClient,
+    document: vscode.TextDocument,
+    verb: string,
+  ): Promise<string | undefined> {
     if (!vscode.workspace.isTrusted) {
       void vscode.window.showWarningMessage("gridfuse: programs are built and run in trusted workspaces only.");
+      return undefined;
+    }
+    if (!(await this.canMeasure(client, document))) {
       return undefined;
     }
     const key = `arguments:${document.uri.toString()}`;
@@ -64,8 +110,8 @@ export class Measurements implements vscode.Disposable {
 
   /** Asks for the program's arguments, searches what is fastest, and offers it. */
   async tune(client: LanguageClient, document: vscode.TextDocument): Promise<void> {
-    const args = await this.askArguments(document, "Tune");
-    const report = args === undefined ? null : await execute<TuneReport>(client, TUNE, document, { args });
+    const args = await this.askArguments(client, document, "Tune");
+    const report = args === undefined ? null : await this.execute<TuneReport>(client, TUNE, document, { args });
     if (report === null) {
       return;
     }
@@ -87,9 +133,9 @@ export class Measurements implements vscode.Disposable {
 
   /** Asks for the program's arguments, runs it, and shows the times; with `line`, only what stands there is rewritten. */
   async run(client: LanguageClient, document: vscode.TextDocument, line?: number): Promise<void> {
-    const args = await this.askArguments(document, "Run");
+    const args = await this.askArguments(client, document, "Run");
     const more = line === undefined ? { args } : { args, line };
-    const report = args === undefined ? null : await execute<Report>(client, MEASURE, document, more);
+    const report = args === undefined ? null : await this.execute<Report>(client, MEASURE, document, more);
     if (report !== null) {
       this.show(document.uri, line, report);
     }
@@ -144,48 +190,44 @@ export class Measurements implements vscode.Disposable {
       void vscode.window.showErrorMessage(`gridfuse: ${text}`);
     }
   }
-}
 
-/** How many commands were executed: a number for each. */
-let executed = 0;
-
-/**
- * Lets the server execute a command for a document, and shows how far it is, with a button that cancels it. `null`: it was cancelled, or has
- * failed, which the user was told.
- */
-async function execute<Answer>(
-  client: LanguageClient,
-  command: string,
-  document: vscode.TextDocument,
-  more: object,
-): Promise<Answer | null> {
-  const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), ...more };
-  const doing = command === TUNE ? "tuning" : "measuring";
-  const title = `gridfuse: ${doing} ${vscode.workspace.asRelativePath(document.uri)}`;
-  const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
-  return vscode.window.withProgress(options, async (progress, token) => {
-    executed += 1;
-    const workDoneToken = `gridfuse-execute-${executed}`;
-    let done = 0;
-    // The editor would show the server's own progress in the status bar, without the button.
-    const listening = client.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
-      if (value.kind !== "end") {
-        const increment = Math.max(0, (value.percentage ?? 0) - done);
-        done += increment;
-        progress.report({ message: value.message ?? "", increment });
+  /**
+   * Lets the server execute a command for a document, and shows how far it is, with a button that cancels it. `null`: it was cancelled, or has
+   * failed, which the user was told.
+   */
+  private async execute<Answer>(
+    client: LanguageClient,
+    command: string,
+    document: vscode.TextDocument,
+    more: object,
+  ): Promise<Answer | null> {
+    const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), ...more };
+    const doing = command === TUNE ? "tuning" : "measuring";
+    const title = `gridfuse: ${doing} ${vscode.workspace.asRelativePath(document.uri)}`;
+    const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+    return vscode.window.withProgress(options, async (progress, token) => {
+      executed += 1;
+      const workDoneToken = `gridfuse-execute-${executed}`;
+      let done = 0;
+      // The editor would show the server's own progress in the status bar, without the button.
+      const listening = client.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+        if (value.kind !== "end") {
+          const increment = Math.max(0, (value.percentage ?? 0) - done);
+          done += increment;
+          progress.report({ message: value.message ?? "", increment });
+        }
+      });
+      try {
+        const params = { command, arguments: [argument], workDoneToken };
+        return (await client.sendRequest(ExecuteCommandRequest.type, params, token)) as Answer;
+      } catch (error) {
+        if (!token.isCancellationRequested) {
+          void this.explain(error, document.uri);
+        }
+        return null;
+      } finally {
+        listening.dispose();
       }
     });
-    try {
-      const params = { command, arguments: [argument], workDoneToken };
-      return (await client.sendRequest(ExecuteCommandRequest.type, params, token)) as Answer;
-    } catch (error) {
-      if (!token.isCancellationRequested) {
-        const text = error instanceof Error ? error.message : String(error);
-        void vscode.window.showErrorMessage(`gridfuse: ${text}`);
-      }
-      return null;
-    } finally {
-      listening.dispose();
-    }
-  });
+  }
 }

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { type LanguageClient, TextDocumentEdit, type TextEdit, type WorkspaceEdit } from "vscode-languageclient/node";
-import { assumptionsOf, editOf, offersAtCursor, offersIn, type Offer } from "./actions";
+import { assumptionsOf, editOf, offers, offersAtCursor, offersIn, ofOneLaunch, type Offer } from "./actions";
 import { asWorkspaceEdit } from "./edit";
 
 const PREVIEW_SCHEME = "gridfuse-preview";
@@ -60,9 +60,9 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
 
   /** Applies what the server thinks is best for the launch at the cursor. */
   async applyBest(client: LanguageClient, editor: vscode.TextEditor): Promise<void> {
-    const offers = await offersAtCursor(client, editor);
-    const best = offers?.find((offer) => offer.rewrite === "optimize");
-    if (offers === undefined) {
+    const found = await offersAtCursor(client, editor);
+    const best = found?.find((offer) => offer.rewrite === "optimize");
+    if (found === undefined) {
       return;
     }
     if (best === undefined) {
@@ -91,11 +91,37 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     await this.choose(client, editor, await offersIn(client, editor.document, range));
   }
 
-  private async choose(client: LanguageClient, editor: vscode.TextEditor, offers: Offer[] | undefined): Promise<void> {
-    if (offers === undefined) {
+  /**
+   * Shows what a rewrite, by its id, would change at the launches on a line, else at one of the document that the user picks. `false`: it can
+   * be applied to none.
+   */
+  async previewNamed(client: LanguageClient, uri: vscode.Uri, line: number, rewrite: string): Promise<boolean> {
+    const document = await vscode.workspace.openTextDocument(uri);
+    const here = document.lineAt(Math.min(line, document.lineCount - 1)).range;
+    const whole = new vscode.Range(new vscode.Position(0, 0), document.lineAt(document.lineCount - 1).range.end);
+    const named = async (range: vscode.Range) => {
+      const found = await offers(client, document, range);
+      return found.filter((offer) => offer.rewrite === rewrite);
+    };
+    const onLine = await named(here);
+    const found = onLine.length > 0 ? onLine : await named(whole);
+    if (found.length === 0) {
+      return false;
+    }
+    const picked = await ofOneLaunch(client, document, found);
+    const offer = picked?.find((one) => one.rewrite === rewrite);
+    const edit = offer === undefined ? undefined : await editOf(client, offer);
+    if (offer !== undefined && edit !== undefined) {
+      await this.show(client, edit, shortTitle(offer), here.start);
+    }
+    return true;
+  }
+
+  private async choose(client: LanguageClient, editor: vscode.TextEditor, found: Offer[] | undefined): Promise<void> {
+    if (found === undefined) {
       return;
     }
-    const items = offers.map((offer) => {
+    const items = found.map((offer) => {
       const [label, assumptions] = offer.action.title.split(" — ");
       return { label: label ?? offer.rewrite, description: offer.rewrite, detail: assumptions ?? "", offer };
     });

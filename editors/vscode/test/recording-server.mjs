@@ -39,8 +39,8 @@ function messages(stream, receive) {
 
 messages(process.stdin, (message) => {
   if (message.method === "workspace/executeCommand" && message.params.command === MEASURE) {
-    const [{ uri, args }] = message.params.arguments;
-    const result = { ...report, file: decodeURIComponent(new URL(uri).pathname), args: args === "" ? report.args : args.split(" ") };
+    const [{ uri, args = "", check = false }] = message.params.arguments;
+    const result = check ? null : { ...report, file: decodeURIComponent(new URL(uri).pathname), args: args === "" ? report.args : args.split(" ") };
     setTimeout(() => process.stdout.write(frame({ jsonrpc: "2.0", id: message.id, result })), 300);
   } else {
     server.stdin.write(frame(message));

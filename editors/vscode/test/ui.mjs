@@ -21,7 +21,9 @@ const settings = {
 };
 let page;
 const environment = { GRIDFUSE_TEST_RECORDING: path.join(here, "recording.json") };
-await withEditor({ settings, environment, install: need("GRIDFUSE_TEST_VSIX") }, async (opened, open) => {
+// A login shell may set another PATH than that of the test.
+const options = ["--force-disable-user-env"];
+await withEditor({ settings, environment, options, install: need("GRIDFUSE_TEST_VSIX") }, async (opened, open) => {
   page = opened;
   await open((remote) => [["openFile", remote(source)]]);
   await scenario();
@@ -255,17 +257,11 @@ async function scenario() {
   await picture("rewritten");
 }
 
-/** Waits for the page of Explain Launch, which is a Markdown preview in a frame of its own. */
+/** Waits for the page of Explain Launch. */
 async function explanation(text) {
-  for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
-    for (const frame of page.frames()) {
-      if ((await frame.getByText(text).count().catch(() => 0)) > 0 && (await frame.locator("table").count()) > 0) {
-        return;
-      }
-    }
-    await page.waitForTimeout(100);
-  }
-  throw new Error(`no page says ${text}`);
+  const frame = await panel("Explanation");
+  await frame.getByText(text).first().waitFor();
+  await frame.locator("table").first().waitFor();
 }
 
 /** Opens the menu of code actions at the cursor; its first row, the head of a group left out, is the one that is `wanted`. */

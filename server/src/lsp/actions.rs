@@ -222,12 +222,24 @@ fn run_on_gpu(
         let launches = || by_function(db, function).iter().any(LaunchSite::device_side);
         (overlap(name.range, range) && launches()).then_some(name)
     })?;
-    Some(CodeAction {
+    let mut action = CodeAction {
         title: measure::TITLE.to_owned(),
         kind: Some(CodeActionKind::EMPTY),
         command: Some(measure::command(uri, Some(snapshot.range(place).start.line))),
         ..CodeAction::default()
-    })
+    };
+    match snapshot.lacking(file.path(db)) {
+        None => {}
+        Some(lacking) if snapshot.session.disabled_actions => {
+            action.command = None;
+            action.disabled = Some(CodeActionDisabled {
+                reason: lacking.advice().to_owned(),
+            });
+        }
+        // The command says why.
+        Some(lacking) => action.title = format!("{} ({})", measure::TITLE, lacking.short()),
+    }
+    Some(action)
 }
 
 /// A proposal for how a kernel is run by itself, where nothing says it yet.

@@ -51,6 +51,8 @@ struct GraphArgument {
 struct DrawnGraph {
     /// The picture. The attribute `data-node` of a shape is an index in `nodes`.
     svg: String,
+    /// The same in Mermaid's language, for editors that show no pictures.
+    mermaid: String,
     nodes: Vec<DrawnNode>,
     /// What the picture shows, for those who don't see it.
     launches: Vec<DrawnLaunch>,
@@ -61,6 +63,8 @@ struct DrawnNode {
     label: String,
     /// Where it is defined.
     location: Option<Location>,
+    /// `1 error, 2 warnings`; empty: nothing is found in it.
+    findings: String,
 }
 
 /// A launch of one node by another, each an index in `nodes`.
@@ -173,6 +177,7 @@ fn graph(snapshot: &Snapshot, uri: &Uri) -> Result<DrawnGraph> {
     let nodes = graph.nodes.iter().map(|node| DrawnNode {
         label: node.label.clone(),
         location: node.place.and_then(|place| snapshot.location(place)),
+        findings: node.findings.phrase(),
     });
     let launches = graph.edges.iter().filter(|edge| !edge.call).map(|edge| DrawnLaunch {
         from: edge.from,
@@ -184,6 +189,7 @@ fn graph(snapshot: &Snapshot, uri: &Uri) -> Result<DrawnGraph> {
         nodes: nodes.collect(),
         launches: launches.collect(),
         svg: graph.svg().map_err(failed)?,
+        mermaid: graph.mermaid(),
     })
 }
 

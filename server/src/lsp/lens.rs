@@ -116,6 +116,9 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
         if let Some(best) = measured::of_function(snapshot, function).first() {
             command.title = format!("{} · {}", command.title, best.phrase());
         }
+        if let Some(lacking) = snapshot.lacking(&path) {
+            command.title = format!("{} ({})", command.title, lacking.short());
+        }
         lens.command = Some(command);
         return Ok(lens);
     }

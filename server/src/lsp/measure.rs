@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{
@@ -24,6 +24,7 @@ use super::build_errors::BuildErrors;
 use super::convert::path_of;
 use super::state::State;
 use super::tuned;
+use crate::measure::lacking::Lacking;
 use crate::measure::markdown;
 use crate::measure::report::Report;
 use crate::measure::served::{Message, Unsaved};
@@ -113,6 +114,14 @@ struct Argument {
     /// The caller does nothing with the result: the server shows it.
     #[serde(default)]
     show: bool,
+    /// Nothing is measured: the answer is `null` where that can be tried, else the error that would come.
+    #[serde(default, skip_serializing_if = "is_false")]
+    check: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// The command for a launch or a function on a line, or for all of a file, as a client passes it on.
@@ -126,6 +135,7 @@ pub fn command(uri: &Uri, line: Option<u32>) -> LspCommand {
         timeout: None,
         budget: None,
         show: true,
+        check: false,
     };
     LspCommand {
         title: TITLE.to_owned(),
@@ -261,6 +271,16 @@ pub async fn execute(
             "save the document first: the compiler has to know where it is among the other files".to_owned(),
         ));
     }
+    let (lacking, elsewhere) = {
+        let snapshot = state.snapshot();
+        (snapshot.lacking(&file), snapshot.measures_elsewhere(&file))
+    };
+    if let Some(lacking) = lacking {
+        return Err(lacks(lacking, lacking.advice().to_owned()));
+    }
+    if argument.check {
+        return Ok(None);
+    }
     let Prepared {
         command,
         unsaved,
@@ -299,7 +319,19 @@ pub async fn execute(
         progress.end(&outcome).await;
         outcome
     });
-    let outcome = task.await.unwrap_or_else(|_| Err(Error::internal_error()));
+    let mut outcome = task.await.unwrap_or_else(|_| Err(Error::internal_error()));
+    if let Err(error) = &mut outcome
+        && !elsewhere
+        && let Some(lacking) = Lacking::of_message(&error.message)
+    {
+        let options = Lacking::is_said_for_the_command_line(&error.message);
+        let message = if options {
+            lacking.advice().to_owned()
+        } else {
+            error.message.to_string()
+        };
+        *error = lacks(lacking, message);
+    }
     drop(guard);
     if what == Task::Measure
         && let Ok(Ok(report)) = outcome.as_ref().map(Report::deserialize)
@@ -427,6 +459,14 @@ async fn follow(
         return Err(Error::request_cancelled());
     }
     ended.map_err(failed)
+}
+
+/// The answer where something is missing: a client can offer what helps.
+fn lacks(lacking: Lacking, message: String) -> Error {
+    Error {
+        data: Some(json!({ "missing": lacking.name() })),
+        ..failed(message)
+    }
 }
 
 /// Runs the process, and returns its report. An error is a sentence.

@@ -14,6 +14,7 @@ mod hover;
 mod input;
 mod late;
 mod lens;
+mod machine;
 mod markdown;
 mod measure;
 mod measured;

@@ -22,6 +22,7 @@ use super::capabilities::Session;
 use super::disk;
 use super::input::Progress;
 use super::late;
+use super::machine::Machine;
 use super::measure::Running;
 use super::pages::Pages;
 use super::passage::ProgressEnds;
@@ -30,6 +31,7 @@ use super::trust::Trust;
 use crate::bounds::Bounds;
 use crate::hints::{Hints, WantedHints};
 use crate::manifests::Manifests;
+use crate::measure::lacking::Lacking;
 
 /// How often a query is run again, at most, as one of another request that it waited for has failed.
 const MOST_FAILURES_OF_OTHERS: usize = 8;
@@ -104,6 +106,8 @@ pub struct State {
     pub trust: Trust,
     /// Told of the end of each progress.
     pub progress_ends: Arc<ProgressEnds>,
+    /// Whether this machine can measure.
+    machine: Arc<Machine>,
     /// How long a request may take before it is answered with what is known.
     pub patience: Duration,
     pages: Arc<Pages>,
@@ -140,10 +144,27 @@ pub struct Snapshot {
     pub pages: Arc<Pages>,
     /// What the compiler said in the last measurement.
     pub build_errors: Arc<BuildErrors>,
+    /// The client leads to another machine to measure on.
+    client_measures_elsewhere: bool,
+    machine: Arc<Machine>,
     changes: u64,
 }
 
 impl Snapshot {
+    /// What keeps the programs of a file from being measured; `None`: nothing, or they are measured on another machine.
+    pub fn lacking(&self, path: &Path) -> Option<Lacking> {
+        match self.measures_elsewhere(path) {
+            true => None,
+            false => self.machine.lacks(),
+        }
+    }
+
+    /// The programs of a file are measured on another machine.
+    pub fn measures_elsewhere(&self, path: &Path) -> bool {
+        let runner = || self.manifests.of(path).and_then(|manifest| manifest.runner.as_ref());
+        self.client_measures_elsewhere || runner().is_some()
+    }
+
     /// The file at `path`.
     pub fn file(&self, path: &Path) -> Option<SourceFile> {
         Workspace::get(&self.db).files(&self.db).get(path).copied()
@@ -228,6 +249,7 @@ impl State {
             allowed,
             trust: Trust::default(),
             progress_ends: Arc::default(),
+            machine: Arc::default(),
             patience: late::patience(),
             pages: Arc::new(Pages::new(allowed.disk)),
             shared: Mutex::new(Shared::new()),
@@ -260,6 +282,8 @@ impl State {
             client_hints: shared.project.client_hints,
             pages: self.pages.clone(),
             build_errors: shared.build_errors.clone(),
+            client_measures_elsewhere: shared.project.client_runner.is_some(),
+            machine: self.machine.clone(),
             changes: shared.changes,
         }
     }

@@ -17,6 +17,7 @@ pub mod html;
 mod inputs;
 mod instrument;
 pub mod kernel;
+pub mod lacking;
 mod lock;
 pub mod markdown;
 pub mod nvcc;

@@ -4,6 +4,9 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+/// How the message begins that there is no compiler.
+pub const NOT_FOUND: &str = "nvcc was not found:";
+
 /// Where nvcc may be, in the order in which it's looked for: what the user said, `PATH`, `CUDA_HOME`, `CUDA_PATH`, the
 /// usual places.
 pub fn find(given: Option<&Path>) -> Result<PathBuf, String> {
@@ -14,6 +17,11 @@ pub fn find(given: Option<&Path>) -> Result<PathBuf, String> {
 /// The same where the user said nothing, with other variables than those of the environment.
 pub fn find_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
     search(None, variable, Path::is_file)
+}
+
+/// Whether one is at any of these places.
+pub fn is_there(variable: &dyn Fn(&str) -> Option<OsString>, is_file: &dyn Fn(&Path) -> bool) -> bool {
+    search(None, variable, is_file).is_ok()
 }
 
 fn search(
@@ -44,10 +52,11 @@ fn search(
             .map(|home| Path::new(home).join("bin").join(program)),
     );
     places.into_iter().find(|place| is_file(place)).ok_or_else(|| {
-        "nvcc was not found: install the CUDA toolkit (12 or newer), and put nvcc on the PATH, set CUDA_HOME, or say \
-         --nvcc FILE; or measure on a machine that has it and a GPU: `runner = \"ssh HOST\"` below [measure] in gridfuse.toml, or \
-         --runner \"ssh HOST\" (`gridfuse doctor` says what else is missing)"
-            .to_owned()
+        format!(
+            "{NOT_FOUND} install the CUDA toolkit (12 or newer), and put nvcc on the PATH, set CUDA_HOME, or say \
+             --nvcc FILE; or measure on a machine that has it and a GPU: `runner = \"ssh HOST\"` below [measure] in gridfuse.toml, \
+             or --runner \"ssh HOST\" (`gridfuse doctor` says what else is missing)"
+        )
     })
 }
 

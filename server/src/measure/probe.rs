@@ -11,6 +11,12 @@ use super::report::Machine;
 
 const PROBE: &str = include_str!("probe.cu");
 
+/// How the message begins that no GPU can be used.
+pub const NO_GPU: &str = "there is no usable GPU";
+
+/// How it goes on where that is because there is no driver.
+const NO_DRIVER: &str = "no NVIDIA driver is installed";
+
 /// Least compute capability of a GPU on which rewritten programs run.
 const LEAST_CAPABILITY: u32 = 70;
 
@@ -94,16 +100,14 @@ fn understand(line: &str) -> Option<Result<Machine, String>> {
                 runtime: (*runtime).to_owned(),
             }))
         }
-        ["error", _, _, "0.0", _] => Some(Err(
-            "there is no usable GPU: no NVIDIA driver is installed (measuring needs an NVIDIA GPU of compute capability 7.0 or \
+        ["error", _, _, "0.0", _] => Some(Err(format!(
+            "{NO_GPU}: {NO_DRIVER} (measuring needs an NVIDIA GPU of compute capability 7.0 or \
              higher with a driver for CUDA 12 or newer). Measure where one is: `runner = \"ssh HOST\"` below [measure] in \
              gridfuse.toml, or --runner \"ssh HOST\" (`gridfuse doctor` says what else is missing)"
-                .to_owned(),
-        )),
+        ))),
         ["error", name, message, driver, runtime] => {
-            let mut text = format!(
-                "there is no usable GPU: {message} ({name}; the driver knows CUDA {driver}, the toolkit is {runtime})"
-            );
+            let mut text =
+                format!("{NO_GPU}: {message} ({name}; the driver knows CUDA {driver}, the toolkit is {runtime})");
             if let Some(advice) = advice::about(name) {
                 text += &format!(": {advice}");
             }

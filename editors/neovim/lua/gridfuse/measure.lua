@@ -308,14 +308,29 @@ local given = {}
 --- Asks for the arguments of the current buffer's program, and measures it.
 ---@param line integer? as for run()
 function M.ask(line)
+  local client = require('gridfuse').client()
+  if not client then
+    return
+  end
   local uri = vim.uri_from_bufnr(0)
-  vim.ui.input({ prompt = 'Arguments of the program: ', default = given[uri] or '' }, function(args)
-    -- None: the user has changed their mind.
-    if args then
-      given[uri] = args
-      M.run(args, line)
+  local function enter()
+    vim.ui.input({ prompt = 'Arguments of the program: ', default = given[uri] or '' }, function(args)
+      -- None: the user has changed their mind.
+      if args then
+        given[uri] = args
+        M.run(args, line)
+      end
+    end)
+  end
+  -- What is missing is told before anything is asked; what else is wrong, when it's measured.
+  local params = { command = COMMAND, arguments = { { uri = uri, check = true } } }
+  require('gridfuse').request(client, 'workspace/executeCommand', params, function(error)
+    if error and type(error.data) == 'table' and error.data.missing then
+      vim.notify('gridfuse: ' .. error.message, vim.log.levels.WARN)
+    else
+      enter()
     end
-  end)
+  end, 0)
 end
 
 --- Searches what is fastest for the current buffer's program.

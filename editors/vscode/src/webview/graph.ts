@@ -12,6 +12,8 @@ interface Message {
 interface GraphNode {
   label: string;
   known: boolean;
+  /** `2 warnings`; empty: nothing is found in it. */
+  findings: string;
 }
 
 interface Launch {
@@ -42,7 +44,7 @@ function show(text: string, nodes: GraphNode[], launches: Launch[]): void {
     }
     shape.setAttribute("tabindex", "0");
     shape.setAttribute("role", "link");
-    shape.setAttribute("aria-label", `Go to ${node.label}`);
+    shape.setAttribute("aria-label", `Go to ${node.label}${node.findings === "" ? "" : `, ${node.findings}`}`);
     const open = () => host.postMessage({ type: "open", node: index });
     shape.addEventListener("click", open);
     shape.addEventListener("keydown", (event) => {
@@ -55,7 +57,7 @@ function show(text: string, nodes: GraphNode[], launches: Launch[]): void {
   const hint =
     nodes.length === 0
       ? "No kernel is launched in this file."
-      : "Boxes are kernels, rounded boxes device functions, ellipses host functions. A click leads to the source.";
+      : "Boxes are kernels, rounded boxes device functions, ellipses host functions; colours show the worst that is found in them. A click leads to the source.";
   content().replaceChildren(element("h1", {}, "Launch graph"), element("p", {}, hint), element("div", { class: "scroll" }));
   content().querySelector(".scroll")?.append(svg);
   if (launches.length > 0) {

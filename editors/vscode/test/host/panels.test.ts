@@ -3,7 +3,19 @@
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { answering, ask, bfs, diagnostics, message, putCursor, serve, type Test, until } from "./harness";
+import {
+  answering,
+  ask,
+  bfs,
+  diagnostics,
+  difference,
+  message,
+  pressInMessage,
+  putCursor,
+  serve,
+  type Test,
+  until,
+} from "./harness";
 
 interface Focus {
   tag: string;
@@ -38,7 +50,7 @@ export const tests: Test[] = [
     async run() {
       const { document } = await graph("graph.cu");
       const tree = await ask<string>("panel", "Launch graph");
-      for (const part of [/heading "Launch graph" \[level=1\]/, /link "Go to expand"/, /link "Go to bfs_level"/]) {
+      for (const part of [/heading "Launch graph" \[level=1\]/, /link "Go to expand"/, /link "Go to bfs_level, \d+ warnings?/]) {
         assert.match(tree, part);
       }
       await ask("expand", "Launch graph", "The launches in words");
@@ -64,6 +76,62 @@ export const tests: Test[] = [
       await ask("key", "Enter");
       await until("the source", () => vscode.window.activeTextEditor?.document === document);
       assert.deepEqual(await ask("faint", "Launch graph"), []);
+    },
+  },
+  {
+    name: "an explanation is a panel whose links lead to places and rewrites",
+    async run() {
+      const editor = await bfs("explained_links.cu");
+      const { document } = editor;
+      await diagnostics(document);
+      putCursor(editor, "expand<<<");
+      await vscode.commands.executeCommand("gridfuse.explainLaunch");
+      const tree = await ask<string>("panel", "Explanation");
+      for (const part of [/heading "Explanation" \[level=1\]/, /explained_links\.cu, line \d+/, /link "Collect launches per block"/]) {
+        assert.match(tree, part);
+      }
+      assert.deepEqual(await ask("faint", "Explanation"), []);
+      // A place that is named once.
+      const lines = [...tree.matchAll(/link "line (\d+)"/g)].map(([, line]) => line);
+      const line = lines.find((one) => lines.filter((other) => other === one).length === 1);
+      assert.ok(line !== undefined, tree);
+      await ask("press", "Explanation", "link", `line ${line}`);
+      await until("the place", () => {
+        const active = vscode.window.activeTextEditor;
+        return active?.document === document && active.selection.active.line + 1 === Number(line);
+      });
+      await ask("press", "Explanation", "link", "Collect launches per block");
+      await message("Assumes:");
+      await until("the difference", difference);
+      await vscode.commands.executeCommand("gridfuse.discardPreview");
+      assert.doesNotMatch(document.getText(), /gridfuse::/);
+    },
+  },
+  {
+    name: "without a GPU the message says what to do, and its buttons do it",
+    async run() {
+      await serve(process.env.GRIDFUSE_TEST_SERVER);
+      const editor = await bfs("no_gpu.cu");
+      await diagnostics(editor.document);
+      // Where there is one, it is measured: nothing to see here.
+      const uri = editor.document.uri.toString();
+      const able = await vscode.commands.executeCommand("gridfuse.measure", { uri, check: true }).then(
+        () => true,
+        () => false,
+      );
+      if (able) {
+        return;
+      }
+      await vscode.commands.executeCommand("gridfuse.runOnGpu");
+      const said = await message("gridfuse.toml");
+      assert.match(said, /There is no (nvcc|NVIDIA GPU) on this machine/);
+      assert.doesNotMatch(said, / --/);
+      await pressInMessage("gridfuse.toml", "Open gridfuse.toml");
+      const manifest = await until("gridfuse.toml", () => {
+        const active = vscode.window.activeTextEditor?.document;
+        return active?.fileName.endsWith("gridfuse.toml") && active.getText().includes("runner") ? active : undefined;
+      });
+      assert.match(manifest.getText(), /^\[measure\]\nrunner = "ssh HOST"$/m);
     },
   },
   {

@@ -141,12 +141,13 @@ fn operands(launch: &Launch, home: &str) -> String {
 fn operand(what: &str, operand: &Operand, home: &str) -> Vec<String> {
     let uniformity = &operand.uniformity;
     let mut why: Vec<String> = uniformity.why.iter().map(|cause| note(cause, home)).collect();
-    why.extend(
-        uniformity
-            .assumes
-            .iter()
-            .map(|cause| format!("assumes {}", note(cause, home))),
-    );
+    for cause in &uniformity.assumes {
+        let first = uniformity.assumes.iter().find(|other| other.text == cause.text);
+        // Several places may need the same: it is said of the first.
+        if first.is_some_and(|first| std::ptr::eq(first, cause)) {
+            why.push(format!("assumes {}", note(cause, home)));
+        }
+    }
     if operand.changes_in_loop {
         why.push("changes in the loop".to_string());
     }

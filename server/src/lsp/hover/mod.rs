@@ -1,5 +1,6 @@
 //! Hover: a launch, its arguments and config, a kernel, and what rewrites have added.
 
+mod device_sync;
 mod generated;
 pub mod kernel;
 pub mod launch;
@@ -96,6 +97,9 @@ pub fn content(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(St
             text.push_str(&measured::markdown(snapshot, site.id.function));
             (text, site.place)
         }));
+    }
+    if let Some(found) = device_sync::at(snapshot, file, offset) {
+        return Some(found);
     }
     let (kernel, place) = kernel_at(snapshot, file, offset, here.first())?;
     Some((kernel::markdown(snapshot, kernel), place))

@@ -113,9 +113,21 @@ fn reasons(snapshot: &Snapshot, site: &LaunchSite<'_>, uniformity: &Uniformity) 
             out.push_str(&source_line(snapshot, site.at(&snapshot.db, why.span)));
         }
     }
-    for assumed in &uniformity.assumes {
-        let place = at_line(snapshot, site, assumed);
-        out.push_str(&format!("\nassumes {}{place}\n", words(&assumed.text)));
+    // Several places may need the same.
+    let mut assumed: Vec<(&str, Vec<String>)> = Vec::new();
+    for cause in &uniformity.assumes {
+        let place = (cause.span != Span::default()).then(|| place_link(snapshot, site, cause.span));
+        match assumed.iter_mut().find(|(text, _)| *text == cause.text) {
+            Some((_, places)) => places.extend(place.filter(|place| !places.contains(place))),
+            None => assumed.push((&cause.text, place.into_iter().collect())),
+        }
+    }
+    for (text, places) in assumed {
+        let places = match places.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", places.join(", ")),
+        };
+        out.push_str(&format!("\nassumes {}{places}\n", words(text)));
     }
     out
 }
