@@ -119,10 +119,7 @@ pub fn record_file() -> PathBuf {
 pub fn launches(half: &str) -> Vec<Launch> {
     static KNOWN: Mutex<BTreeMap<String, Vec<Launch>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    known
-        .entry(half.to_owned())
-        .or_insert_with(|| explained(half))
-        .clone()
+    known.entry(half.to_owned()).or_insert_with(|| explained(half)).clone()
 }
 
 fn explained(half: &str) -> Vec<Launch> {

@@ -140,12 +140,18 @@ impl<'a, 'db> Tail<'a, 'db> {
         if self.looped.is_none() || !self.moves(span) || self.is_looped(span) || self.has_one_thread() {
             return false;
         }
-        let (db, function) = (self.wait.db, self.wait.function);
-        let inside = self.body().exprs.iter().position(|e| {
-            let part = e.span;
-            span.start <= part.start && part.end <= span.end
+        let (db, function, body) = (self.wait.db, self.wait.function, self.body());
+        let level = self.levels.iter().position(|level| {
+            let mut rest = level.rest().iter().map(|stmt| body.stmt(*stmt).span);
+            rest.any(|stmt| stmt.start <= span.start && span.end <= stmt.end)
         });
-        let alone = inside.is_some_and(|e| match who_gets_to(db, function, ExprId(e as u32)) {
+        // Who comes to the loop's innermost branch below that level comes to what follows it, too.
+        let below = self.levels.get(..level.unwrap_or(self.levels.len())).unwrap_or(&[]);
+        let branch = below.iter().rev().find_map(|around| match around {
+            Around::Guard { cond, .. } => Some(*cond),
+            Around::Block { .. } => None,
+        });
+        let alone = branch.is_none_or(|cond| match who_gets_to(db, function, cond) {
             Some(Launchers::OnePerGrid) => true,
             Some(Launchers::OnePerBlock) => self.always(&is_one_block),
             _ => false,
