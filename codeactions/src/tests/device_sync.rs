@@ -306,7 +306,7 @@ __global__ void parent_after_child(int* __restrict__ out, int n) {
     refuse(
         "    for (int k = 0; k < n; ++k) {\n child<<<1, 32>>>(out, n);\n WAIT\n sums[k] = out[k];\n }",
         block,
-        "which another kernel could only go on with",
+        "which another kernel can only go on with",
     );
     refuse(
         r#"    int t = threadIdx.x;
@@ -325,7 +325,7 @@ __global__ void parent_after_child(int* __restrict__ out, int n) {
     refuse(
         "    if (threadIdx.x == 5)\n for (int k = 0; k < n; ++k) {\n child<<<1, 32>>>(out, n);\n WAIT\n sums[threadIdx.x] = out[k];\n }",
         block,
-        "which another kernel could only go on with",
+        "which another kernel can only go on with",
     );
     // What goes into the tail would come before the rest of the loop.
     refuse(
