@@ -1,11 +1,15 @@
 //! Launches that a rewrite has made into calls of a collector: `gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena);` at the
 //! top of a function, and `children.launch(…)` where a launch stood. A loop or a recursion of grids that has become one grid is one, too.
 
-use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::db::{Database, Db};
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprId, ExprKind, body};
+use gridfuse_codeactions::api::rewrite::{Offered, Options, Rewrite, Target};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
+use gridfuse_codeactions::handlers::of_places;
 
 /// How a declaration of a collector begins.
 const AGGREGATOR: &str = "gridfuse::Aggregator<";
@@ -117,6 +121,35 @@ impl Collector<'_> {
             None => format!("one grid runs this grid of `{child}` and all that follow it"),
         }
     }
+}
+
+/// The names of what stands in the braces of a launch: the fields of `struct child_args { int begin; int count; };`.
+pub fn argument_names(db: &dyn Db, collector: &Collector<'_>) -> Vec<String> {
+    let kernel = collector.child.name(db).rsplit("::").next().unwrap_or_default();
+    let kernel = COLLECTORS
+        .iter()
+        .fold(kernel, |name, (_, suffix)| name.strip_suffix(suffix).unwrap_or(name));
+    let text = collector.child.file(db).text(db);
+    let fields = text
+        .split_once(&format!("struct {kernel}_args {{"))
+        .and_then(|(_, rest)| rest.split_once('}'));
+    let Some((fields, _)) = fields else {
+        return Vec::new();
+    };
+    let name = |declared: &str| {
+        let declared = declared.split('[').next().unwrap_or_default().trim_end();
+        let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        declared[declared.trim_end_matches(part).len()..].to_owned()
+    };
+    fields.split(';').map(name).filter(|name| !name.is_empty()).collect()
+}
+
+/// The rewrites that can be applied to a collected launch, each with its edit.
+pub fn fitting(db: &Database, place: FileRange) -> Vec<(&'static Rewrite, SourceEdit)> {
+    let everywhere = of_places().filter(|rewrite| rewrite.target == Target::Place(Offered::Everywhere));
+    everywhere
+        .filter_map(|rewrite| Some((rewrite, rewrite.apply(db, place, &Options::default()).ok()?)))
+        .collect()
 }
 
 /// The launches of a function that a rewrite has collected.
@@ -288,6 +321,7 @@ mod tests {
     #[test]
     fn collectors_are_seen_with_their_launches() -> Result<(), &'static str> {
         let program = r#"
+struct child_args { int* first; int sizes[2]; };
 __global__ void child(int* out, int n) { out[n] = 1; }
 __global__ void child_aggregated(gridfuse::Batch<child_args> batch, int* out) {}
 template <class T> __global__ void other_aggregated(gridfuse::Batch<other_args> batch, T* out) {}
@@ -320,6 +354,8 @@ __global__ void parent(int* out, int n, gridfuse::Arena arena) {
         assert_eq!(told, expected);
         let call = &found[0].launches[0];
         assert_eq!((call.config.len(), call.arguments.len()), (2, 1));
+        assert_eq!(super::argument_names(db, &found[0]), ["first", "sizes"]);
+        assert_eq!(super::argument_names(db, &found[1]), [""; 0]);
         let child = functions.iter().find(|f| f.name(db) == "child").ok_or("no kernel")?;
         assert_eq!(collectors(db, *child), []);
         let body = functions

@@ -13,6 +13,7 @@ use gridfuse_analysis::facts::launch::{
 };
 use gridfuse_analysis::facts::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::{ExprId, body};
 use gridfuse_codeactions::api::refusal::Ineligible;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Launches, Options, Target, Verdict};
@@ -22,9 +23,13 @@ use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
 use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 
-use crate::launches::{LaunchSite, around, place_in};
+use crate::collected::{CollectedCall, Collector, argument_names, fitting, kernel_of};
+use crate::launches::{LaunchSite, around, overlap, place_in};
 use crate::line_index::line_index;
 use crate::schema;
+
+/// The rewrite that takes others back.
+const REVERT: &str = "revert";
 
 /// Describes facts; knows how paths are shown.
 pub struct Describe<'a> {
@@ -296,6 +301,70 @@ impl<'a> Describe<'a> {
             total_threads: count.total_threads.to_string(),
             recursion,
             levels,
+        }
+    }
+
+    /// Everything about a launch that a rewrite has collected.
+    pub fn collected(
+        &self,
+        function: FunctionItem<'_>,
+        collector: &Collector<'_>,
+        launch: &CollectedCall,
+    ) -> schema::CollectedLaunch {
+        let place = place_in(self.db, function, launch.span);
+        let child = self.function(collector.child);
+        let fitting = fitting(self.db, place);
+        let reverted = fitting.iter().find(|(rewrite, _)| rewrite.id == REVERT);
+        let names = argument_names(self.db, collector);
+        let config = ["grid", "block", "shared memory"].map(|name| Some(name.to_owned()));
+        let names = names.into_iter().map(Some).chain(std::iter::repeat(None));
+        let values = |exprs: &[ExprId], names: &mut dyn Iterator<Item = Option<String>>| {
+            let named = exprs.iter().zip(names);
+            named.map(|(expr, name)| self.value(function, *expr, name)).collect()
+        };
+        schema::CollectedLaunch {
+            place: self.place(place),
+            text: self.text(place),
+            runs: collector.label(),
+            answer: collector.answer(&child.name),
+            others: collector.launches.len().saturating_sub(1),
+            child,
+            parent: self.function(kernel_of(self.db, function)),
+            was: reverted.and_then(|(_, edit)| launch_at(edit, place.file.path(self.db), place.range)),
+            config: values(&launch.config, &mut config.into_iter()),
+            args: values(&launch.arguments, &mut names.into_iter()),
+            rewrites: fitting
+                .iter()
+                .map(|(rewrite, edit)| schema::RewriteVerdict {
+                    rewrite: rewrite.id,
+                    title: rewrite.title,
+                    verdict: match edit.assumptions.is_empty() {
+                        true => "eligible",
+                        false => "assumes",
+                    },
+                    reasons: self.reasons(&edit.assumptions),
+                    refuted: false,
+                    plan: None,
+                })
+                .collect(),
+        }
+    }
+
+    fn value(&self, function: FunctionItem<'_>, expr: ExprId, name: Option<String>) -> schema::Value {
+        let place = place_in(self.db, function, body(self.db, function).expr(expr).span);
+        let proved = uniformity::uniformity(self.db, function);
+        let assumed = assumed_uniformity(self.db, function);
+        let unknown = uniformity::Uniformity {
+            level: Level::Varying,
+            ..uniformity::Uniformity::default()
+        };
+        let proved = proved.exprs.get(&expr).unwrap_or(&unknown);
+        let shown = assumed.exprs.get(&expr).filter(|found| found.level < proved.level);
+        schema::Value {
+            name,
+            text: self.text(place),
+            place: self.place(place),
+            uniformity: self.uniformity(function, shown.unwrap_or(proved), proved.level),
         }
     }
 
@@ -607,6 +676,51 @@ fn head(text: &str) -> String {
     }
 }
 
+/// The launch that an edit writes where something stands, on one line; `None` where it writes several.
+fn launch_at(edit: &SourceEdit, path: &Path, range: TextRange) -> Option<String> {
+    let here = edit.edits.get(path)?.iter();
+    let mut inserts = here
+        .filter(|edit| overlap(edit.range, range))
+        .map(|edit| edit.insert.as_str());
+    only_launch(inserts.find(|insert| insert.contains("<<<"))?)
+}
+
+/// The launch in a text that has one: `child<<<1, 32>>>(out)`.
+fn only_launch(text: &str) -> Option<String> {
+    let (before, rest) = text.split_once("<<<").filter(|(_, rest)| !rest.contains("<<<"))?;
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let mut name = before.trim_end();
+    // `child<float>`
+    if name.ends_with('>') {
+        let mut depth = 0u32;
+        let opens = name.char_indices().rev().find(|(_, c)| {
+            match c {
+                '>' => depth += 1,
+                '<' => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        });
+        name = &name[..opens?.0];
+    }
+    let start = name.trim_end_matches(part).len();
+    let arguments = rest.split_once(">>>")?.1;
+    let mut depth = 0u32;
+    let closes = arguments.char_indices().find(|(_, c)| match c {
+        '(' => {
+            depth += 1;
+            false
+        }
+        ')' => {
+            depth = depth.saturating_sub(1);
+            depth == 0
+        }
+        _ => false,
+    });
+    let end = text.len() - arguments.len() + closes?.0 + 1;
+    Some(text[start..end].split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// Recursion in words.
 pub fn recursion(count: &schema::Count) -> String {
     match (count.recursion, count.levels) {
@@ -708,7 +822,17 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::head;
+    use super::{head, only_launch};
+
+    #[test]
+    fn the_launch_in_a_text() {
+        let text = "{\n  if (n > 0) a::child<b<int>><<<n, 32>>>(f(n),\n    out); }\n}";
+        let launch = only_launch(text);
+        assert_eq!(launch.as_deref(), Some("a::child<b<int>><<<n, 32>>>(f(n), out)"));
+        assert_eq!(only_launch("k<<<1, 2>>>(); k<<<1, 2>>>();"), None);
+        assert_eq!(only_launch("k<<<1, 2>>>"), None);
+        assert_eq!(only_launch("k();"), None);
+    }
 
     #[test]
     fn a_statement_is_named_by_its_head() {

@@ -91,9 +91,11 @@ pub struct Summary {
     pub files: usize,
     /// Kernels (definitions).
     pub kernels: usize,
-    /// Launch sites in kernels and device functions.
+    /// Launch sites in kernels and device functions, without those of the runtime header.
     pub launches: usize,
-    /// Kernels and device functions that contain such launch sites.
+    /// Launches that a rewrite has collected, beside those.
+    pub collected: usize,
+    /// Kernels and device functions that contain such launch sites, or collected launches.
     pub launching_functions: usize,
     /// Findings of severity `error`.
     pub errors: usize,
@@ -156,6 +158,48 @@ pub struct ExplainReport {
     pub version: &'static str,
     /// The launch sites in source order.
     pub launches: Vec<Launch>,
+    /// The launches that a rewrite has collected, in source order.
+    pub collected: Vec<CollectedLaunch>,
+}
+
+/// A launch that a rewrite has made a call of a collector: `children.launch(…)`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CollectedLaunch {
+    /// Where.
+    pub place: Place,
+    /// The whole call.
+    pub text: String,
+    /// How it runs, in short: `collected per block`.
+    pub runs: String,
+    /// How it runs, as a sentence.
+    pub answer: String,
+    /// Other calls that are collected together with it.
+    pub others: usize,
+    /// The kernel whose grids are collected.
+    pub child: Function,
+    /// The kernel or device function that launches.
+    pub parent: Function,
+    /// The launch that it was, as `revert` writes it; `null` where that can't be taken back.
+    pub was: Option<String>,
+    /// Grid size, block size and shared memory, as far as they are there.
+    pub config: Vec<Value>,
+    /// The arguments that differ between the launches that are collected.
+    pub args: Vec<Value>,
+    /// The rewrites that can be applied here.
+    pub rewrites: Vec<RewriteVerdict>,
+}
+
+/// A value that a collected launch is called with.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Value {
+    /// `grid`, `block`, `shared memory`, or the argument's name, where it's known.
+    pub name: Option<String>,
+    /// Source text.
+    pub text: String,
+    /// Where.
+    pub place: Place,
+    /// How uniform it is over all threads that might get to the launch.
+    pub uniformity: Uniformity,
 }
 
 /// A function.

@@ -100,6 +100,29 @@ fn a_program_comes_in_on_standard_input() {
     assert!(graph.stdout.contains("parent"), "{}", graph.story());
 }
 
+/// Services that read results look files up by their paths in the repository: what has no name has none.
+#[test]
+fn standard_input_has_no_path_in_the_repository() {
+    let files = directory(&[(".git/HEAD", b""), ("src/child.cuh", CHILD.as_bytes())]);
+    let run = |arguments: &[&str]| gridfuse_reading(&files.file("src"), arguments, PROGRAM.as_bytes()).expect_code(0);
+    let file = |arguments: &[&str]| {
+        let all = [&["check", "-", "--format", "sarif"], arguments].concat();
+        let location = &run(&all).json()["runs"][0]["results"][0]["locations"][0];
+        location["physicalLocation"]["artifactLocation"].clone()
+    };
+    let nameless = file(&[]);
+    assert_eq!(nameless["uri"], "-");
+    assert_eq!(nameless["description"]["text"], "standard input");
+    assert!(nameless.get("uriBaseId").is_none(), "{nameless}");
+    let named = file(&["--stdin-path", "new.cu"]);
+    assert_eq!(named["uri"], "src/new.cu");
+    assert_eq!(named["uriBaseId"], "%SRCROOT%");
+    let github = run(&["check", "-", "--format", "github"]);
+    assert!(github.stdout.contains(" file=-,line=3,"), "{}", github.story());
+    let github = run(&["check", "-", "--stdin-path", "new.cu", "--format", "github"]);
+    assert!(github.stdout.contains(" file=src/new.cu,line=3,"), "{}", github.story());
+}
+
 /// An editor checks a text that isn't saved, from wherever it runs.
 #[test]
 fn a_text_on_standard_input_is_of_the_file_that_is_named() {

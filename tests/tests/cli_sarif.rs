@@ -110,6 +110,44 @@ fn paths_are_those_in_the_repository() {
     }
 }
 
+/// What GitHub's code scanning asks for beside the schema: without it, it refuses the file or doesn't show the result.
+#[test]
+fn code_scanning_takes_it() {
+    let log = sarif(repository().path(), &["."]);
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    for rule in rules {
+        for text in [&rule["shortDescription"], &rule["fullDescription"]] {
+            assert!(text["text"].as_str().unwrap().chars().count() <= 1024, "{rule}");
+        }
+        assert!(!rule["help"]["text"].as_str().unwrap().is_empty(), "{rule}");
+        let level = rule["defaultConfiguration"]["level"].as_str().unwrap();
+        assert!(["error", "warning", "note"].contains(&level), "{rule}");
+        let shown = match level {
+            "note" => "recommendation",
+            other => other,
+        };
+        assert_eq!(rule["properties"]["problem.severity"], shown, "{rule}");
+        assert!(rule["name"].as_str().unwrap().chars().count() <= 255, "{rule}");
+    }
+    let results = run["results"].as_array().unwrap();
+    assert!(!results.is_empty());
+    for result in results {
+        let index = result["ruleIndex"].as_u64().unwrap() as usize;
+        assert_eq!(rules[index]["id"], result["ruleId"]);
+        assert!(!result["message"]["text"].as_str().unwrap().is_empty(), "{result}");
+        let place = &result["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+        assert!(
+            !uri.starts_with('/') && !uri.contains(':') && !uri.contains(".."),
+            "{uri}"
+        );
+        for number in ["startLine", "startColumn", "endLine", "endColumn"] {
+            assert!(place["region"][number].as_u64().unwrap() >= 1, "{result}");
+        }
+    }
+}
+
 /// The byte of a position in characters.
 fn offset(text: &str, line: &Value, column: &Value) -> usize {
     let number = |value: &Value| value.as_u64().unwrap() as usize - 1;

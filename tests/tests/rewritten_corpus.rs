@@ -11,7 +11,7 @@ use gridfuse_codeactions::handlers::of_launches;
 use gridfuse_tests::cli::{Directory, gridfuse, in_parallel};
 use gridfuse_tests::emulator::Program;
 use gridfuse_tests::emulator::rewritten::{device_launches, rewrite};
-use gridfuse_tests::{expect, workspace};
+use gridfuse_tests::{expect, json_schema, workspace};
 use regex::Regex;
 
 const CORPUS: &str = "tests/corpus";
@@ -188,13 +188,45 @@ fn a_collected_launch_is_explained() {
     let told = gridfuse(root.path(), &["explain", &format!("bfs.cu:{at}")])
         .expect_code(0)
         .stdout;
-    for part in [
-        "one grid runs all grids of `expand` that a block launches here",
+    let parts = [
+        "  is          a launch of `expand` in `bfs_level`, collected per block\n",
+        "  answer      collected per block: one grid runs all grids of `expand` that a block launches here\n",
+        "  was         expand<<<(count + 127) / 128, 128>>>(",
         "--apply revert",
-        "kernel bfs_level",
-    ] {
-        assert!(told.contains(part), "{told}");
-    }
+        "  child       expand (",
+        "  parent      kernel bfs_level (",
+        "│ grid ",
+        "│ block ",
+        "│ count ",
+        "│ retune-grid ",
+        "│ revert ",
+    ];
+    let found: Vec<Option<usize>> = parts.iter().map(|part| told.find(part)).collect();
+    assert!(
+        found.iter().all(Option::is_some) && found.is_sorted(),
+        "{found:?}\n{told}"
+    );
+    let report = gridfuse(root.path(), &["explain", "bfs.cu", "--format", "json"]).expect_code(0);
+    let report = report.json();
+    let schema = gridfuse(root.path(), &["schema", "explain"]).expect_code(0).json();
+    assert_eq!(json_schema::problems(&schema, &report), [""; 0]);
+    let collected = &report["collected"][0];
+    assert_eq!(collected["runs"], "collected per block");
+    assert_eq!(collected["config"][0]["name"], "grid");
+    assert_eq!(collected["config"][1]["uniformity"]["level"], "constant");
+    assert_eq!(collected["child"]["name"], "expand");
+    // They are the user's launches still, and those of the runtime aren't.
+    let check = gridfuse(root.path(), &["check", "."]).expect_code(0);
+    let summary = check.stdout.lines().last().unwrap_or_default();
+    assert!(
+        summary.starts_with("1 device-side launch (1 collected) in 1 function, "),
+        "{summary}"
+    );
+    let check = gridfuse(root.path(), &["check", ".", "--format", "json"])
+        .expect_code(0)
+        .json();
+    let summary = &check["summary"];
+    assert_eq!((&summary["launches"], &summary["collected"]), (&0.into(), &1.into()));
     let graph = launches(root.path(), "bfs.cu");
     assert!(
         graph.contains(&("bfs_level".to_owned(), "expand".to_owned())),

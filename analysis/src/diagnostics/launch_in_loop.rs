@@ -3,7 +3,9 @@
 use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
-use crate::facts::launch::{Launchers, launches};
+use crate::facts::launch::{LaunchFacts, Launchers, LoopAround, launches};
+use crate::hir::body;
+use crate::hir::flow::{Flow, Loops};
 use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
@@ -23,7 +25,8 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A device-side launch in a loop.
 
 ## What it does
-Finds kernel launches that a thread of a kernel executes repeatedly.
+Finds kernel launches that a thread of a kernel executes repeatedly. A loop that is left right after the launch (`break`, `return`) launches
+once: there is nothing to find.
 
 ## Why is this bad
 Each launch costs microseconds of a unit that works them off one at a time, and takes a slot of the pool of pending
@@ -61,11 +64,18 @@ __global__ void parent(float* matrix, int rows, int columns) {
 "#;
 
 fn launch_in_loop<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
+    let mut all = launches(db, function).iter();
+    if !all.any(|facts| facts.launchers != Launchers::Host && !facts.loops.is_empty()) {
+        return Vec::new();
+    }
+    let body = body(db, function);
+    let flow = Flow::of(&body);
+    let cycles = Loops::of(&flow);
     launches(db, function)
         .iter()
         .filter(|facts| facts.launchers != Launchers::Host)
         .filter_map(|facts| {
-            let innermost = facts.loops.first()?;
+            let innermost = leads_to_it_again(&flow, &cycles, facts)?;
             let kernel = facts.kernel_name.as_deref().unwrap_or("a kernel");
             Some(Finding {
                 span: facts.span,
@@ -76,4 +86,19 @@ fn launch_in_loop<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Find
             })
         })
         .collect()
+}
+
+/// The innermost of the loops around a launch in which a thread that has launched may come to the launch again.
+fn leads_to_it_again<'f>(flow: &Flow, cycles: &Loops, facts: &'f LaunchFacts<'_>) -> Option<&'f LoopAround> {
+    let Some(launch) = flow.expr_block.get(&facts.expr) else {
+        // In a lambda: nothing is known of who calls it, or how often.
+        return facts.loops.first();
+    };
+    let cycle = cycles.around(*launch).next()?;
+    // A loop begins outside of the cycle that it makes. One that begins inside is left before it comes around.
+    let mut loops = facts.loops.iter();
+    loops.find(|around| {
+        let begin = flow.stmt_block.get(&around.stmt);
+        begin.is_none_or(|begin| !cycles.contains(cycle, *begin))
+    })
 }

@@ -3,7 +3,7 @@
 use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
-use crate::facts::launch::{Child, LaunchId, Launchers, Stream, launches, who_launches};
+use crate::facts::launch::{Child, LaunchId, Launchers, Stream, launches, waits_after, who_launches};
 use crate::hir::body;
 use crate::hir::items::FunctionItem;
 
@@ -24,8 +24,8 @@ const DOC: &str = r#"Each block of a kernel launches the kernel again: a tree of
 
 ## What it does
 Finds launches of a kernel by itself that one thread of each block executes, for a child grid of several blocks, or one of several such
-launches. A kernel that launches a single grid of one block is a chain, and one that launches into the tail stream a loop: both are left
-alone, and so is a launch for which the launching grid waits.
+launches, which may also be left to one thread of the grid. A kernel that launches a single grid of one block is a chain, and one that launches
+into the tail stream an iteration: `launch-chain` tells of both. A launch for which the launching grid waits is left alone.
 
 ## Why is this bad
 A launch costs about a microsecond, and the grids of a tree are small and many: most of the time the GPU launches, and few of its
@@ -67,6 +67,7 @@ fn launch_tree<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
         .map(|(index, facts)| (index as u32, facts))
         .collect();
     let several = own.len() > 1;
+    let waits = waits_after(db, function);
     let branches = own.iter().filter(|(index, facts)| {
         let who = who_launches(
             db,
@@ -75,8 +76,13 @@ fn launch_tree<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
                 index: *index,
             },
         );
-        let blocks = several || facts.grid.constant != Some([1, 1, 1]);
-        who == Launchers::OnePerBlock && blocks && facts.stream != Stream::TailLaunch && !facts.in_lambda
+        let branches = match who {
+            Launchers::OnePerBlock => several || facts.grid.constant != Some([1, 1, 1]),
+            Launchers::OnePerGrid => several,
+            _ => false,
+        };
+        let waits = waits.get(*index as usize).is_some_and(Option::is_some);
+        branches && !waits && facts.stream != Stream::TailLaunch && !facts.in_lambda
     });
     let kernel = function.name(db);
     branches

@@ -9,6 +9,7 @@ mod endless_recursion;
 mod grid_barrier_occupancy;
 mod host_iteration;
 mod inaccessible_pointer;
+mod launch_chain;
 mod launch_in_loop;
 mod launch_tree;
 mod leaked_stream;
@@ -61,6 +62,7 @@ pub static KINDS: &[Kind] = &[
     serialized_launches::KIND,
     launch_in_loop::KIND,
     launch_tree::KIND,
+    launch_chain::KIND,
     tiny_child_grid::KIND,
     single_launcher_call::KIND,
     unused_stream::KIND,

@@ -11,11 +11,13 @@ use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 
 use super::output::{count, json, note};
 use super::project::{Project, is_standard_input};
 use super::snippet::{Assumed, Snippets};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, USAGE_OR_IO, changes, fix, github, sarif};
+use crate::collected;
 use crate::launches::{function_at, in_file};
 use crate::schema::{self, CheckReport, Finding, Fix, Fixed, Summary};
 
@@ -127,7 +129,8 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
             let (db, repository) = (project.host.db(), project.repository());
             for (diagnostic, _) in &found {
                 let path = diagnostic.place.file.path(db);
-                let path = repository.path_of(path).unwrap_or_else(|| project.show(path));
+                let path = repository.path_of(path).filter(|_| !project.is_nameless(path));
+                let path = path.unwrap_or_else(|| project.show(diagnostic.place.file.path(db)));
                 github::annotation(db, &path, diagnostic, out)?;
             }
         }
@@ -155,11 +158,19 @@ fn check_file(project: &Project, file: SourceFile, summary: &mut Summary) -> Vec
         let kernels = items(db, file).functions.iter();
         summary.files += 1;
         summary.kernels += kernels.filter(|f| f.has_body(db) && f.signature(db).kernel).count();
-        let mut sites = in_file(db, file);
-        sites.retain(|site| site.device_side());
-        summary.launches += sites.len();
-        let launching: BTreeSet<u32> = sites.iter().map(|site| site.id.function.start(db)).collect();
-        summary.launching_functions += launching.len();
+        // What stands in the runtime header isn't the user's.
+        if !is_runtime_header(db, file) {
+            let mut sites = in_file(db, file);
+            sites.retain(|site| site.device_side());
+            summary.launches += sites.len();
+            let mut launching: BTreeSet<u32> = sites.iter().map(|site| site.id.function.start(db)).collect();
+            for function in &items(db, file).functions {
+                let launches = collected::count(db, *function);
+                summary.collected += launches;
+                launching.extend((launches > 0).then(|| function.start(db)));
+            }
+            summary.launching_functions += launching.len();
+        }
         let all = diagnostics(db, file);
         if all.len() > FINDINGS_WITH_FIXES {
             let path = project.show(file.path(db));
@@ -226,8 +237,16 @@ fn text(
     let total = summary.errors + summary.warnings + summary.infos;
     writeln!(
         out,
-        "{} in {}, {} in {}: {}, {}, {}{}",
-        count(summary.launches, "device-side launch", "device-side launches"),
+        "{}{} in {}, {} in {}: {}, {}, {}{}",
+        count(
+            summary.launches + summary.collected,
+            "device-side launch",
+            "device-side launches"
+        ),
+        match summary.collected {
+            0 => String::new(),
+            collected => format!(" ({collected} collected)"),
+        },
         count(summary.launching_functions, "function", "functions"),
         count(total, "finding", "findings"),
         count(summary.files, "file", "files"),

@@ -16,7 +16,7 @@ use crate::collected::collectors;
 use crate::describe::{Describe, dependence_rows, launchers, recursion, told_rewrites};
 use crate::glance::{Glance, glance};
 use crate::launches::{LaunchSite, in_file, place_in};
-use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformity};
+use crate::schema::{self, CollectedLaunch, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -83,6 +83,7 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
                     schema: schema::VERSION,
                     version: env!("CARGO_PKG_VERSION"),
                     launches,
+                    collected,
                 },
             )?;
             return Ok(CLEAN);
@@ -92,7 +93,8 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
             writeln!(out)?;
         }
         for launch in &collected {
-            launch.text(&name, out)?;
+            collected_text(launch, out)?;
+            writeln!(out)?;
         }
         if launches.is_empty() && collected.is_empty() {
             writeln!(out, "{name}: no kernel launches another")?;
@@ -109,68 +111,83 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
     })
 }
 
-/// A launch that a rewrite has made a call of a collector.
-struct CollectedLaunch {
-    place: Place,
-    text: String,
-    child: schema::Function,
-    parent: schema::Function,
-    answer: String,
-    alike: usize,
-}
-
 /// The collected launches of a file, or of a line.
 fn collected_at(db: &Database, describe: &Describe<'_>, file: SourceFile, at: Option<At>) -> Vec<CollectedLaunch> {
     let mut found = Vec::new();
     for function in &items(db, file).functions {
         for collector in collectors(db, *function) {
             for launch in &collector.launches {
-                let range = place_in(db, *function, launch.span);
-                let place = describe.place(range);
+                let place = describe.place(place_in(db, *function, launch.span));
                 let lines = place.start.line..=place.end.line;
                 if at.is_none_or(|at| lines.contains(&at.line)) {
-                    found.push(CollectedLaunch {
-                        text: describe.text(range),
-                        place,
-                        child: describe.function(collector.child),
-                        parent: describe.function(*function),
-                        answer: collector.answer(describe.function(collector.child).name.as_str()),
-                        alike: collector.launches.len(),
-                    });
+                    found.push(describe.collected(*function, &collector, launch));
                 }
             }
         }
     }
+    found.sort_by_key(|launch| launch.place.start.offset);
     found
 }
 
-impl CollectedLaunch {
-    fn text(&self, file: &str, out: &mut dyn Write) -> std::io::Result<()> {
-        let (child, parent) = (&self.child, &self.parent);
-        let together = match self.alike {
-            1 => String::new(),
-            several => format!(
-                ", together with those of {}",
-                count(several - 1, "other line", "other lines")
-            ),
-        };
-        writeln!(out, "{}: {}", at(&self.place), self.text)?;
-        writeln!(out, "  answer      {}{together}", self.answer)?;
-        let line = format!("{}:{}", self.place.start.line, self.place.start.column);
-        writeln!(
-            out,
-            "  command     gridfuse rewrite {} --at {line} --apply revert",
-            super::output::shell(&[file.to_owned()])
-        )?;
-        writeln!(out, "  child       {} ({})", child.name, at(&child.place))?;
-        writeln!(
-            out,
-            "  parent      {} {} ({})\n",
-            parent.kind,
-            parent.name,
-            at(&parent.place)
-        )
+/// The same order as of a launch: what it is, the answer, who launches what, with which values, what can be done.
+fn collected_text(launch: &CollectedLaunch, out: &mut dyn Write) -> std::io::Result<()> {
+    let (child, parent, home) = (&launch.child, &launch.parent, &launch.place);
+    writeln!(out, "{}: {}", at(home), launch.text)?;
+    writeln!(
+        out,
+        "  is          a launch of `{}` in `{}`, {}",
+        child.name, parent.name, launch.runs
+    )?;
+    let together = match launch.others {
+        0 => String::new(),
+        others => format!(
+            ", together with those of {}",
+            count(others, "other line", "other lines")
+        ),
+    };
+    writeln!(out, "  answer      {}{together}", launch.answer)?;
+    if let Some(was) = &launch.was {
+        writeln!(out, "  was         {was}")?;
+        let line = format!("{}:{}", home.start.line, home.start.column);
+        let file = super::output::shell(std::slice::from_ref(&home.path));
+        writeln!(out, "  command     gridfuse rewrite {file} --at {line} --apply revert")?;
     }
+    writeln!(out, "  child       {} ({})", child.name, at(&child.place))?;
+    writeln!(
+        out,
+        "  parent      {} {} ({})",
+        parent.kind,
+        parent.name,
+        at(&parent.place)
+    )?;
+    let mut values = FittedTable::new(&["", "value", "uniformity", "why"], 3);
+    let arguments = launch.args.iter().enumerate();
+    let named = arguments.map(|(index, value)| (format!("argument {}", index + 1), value));
+    for (name, value) in launch.config.iter().map(|value| (String::new(), value)).chain(named) {
+        let cells = vec![
+            value.name.clone().unwrap_or(name),
+            value.text.clone(),
+            value.uniformity.level.to_owned(),
+        ];
+        values.row(cells, whys(&value.uniformity, home));
+    }
+    if !launch.config.is_empty() || !launch.args.is_empty() {
+        values.print(out)?;
+    }
+    if launch.rewrites.is_empty() {
+        return writeln!(out, "  no rewrite fits");
+    }
+    let mut rewrites = FittedTable::new(&["rewrite", "verdict", "because"], 2).with_reasons_below();
+    for rewrite in &launch.rewrites {
+        // One sees the launch.
+        let told = |reason: &Note| match &reason.place {
+            Some(place) if place.path == home.path && place.start.line == home.start.line => reason.text.clone(),
+            _ => note(reason, home),
+        };
+        let reasons = rewrite.reasons.iter().map(told).collect();
+        rewrites.row(vec![rewrite.rewrite.to_string(), rewrite.verdict.to_string()], reasons);
+    }
+    rewrites.print(out)
 }
 
 fn at(place: &Place) -> String {

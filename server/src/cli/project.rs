@@ -45,6 +45,8 @@ pub struct Project {
     pub runs: Option<KernelRuns>,
     /// What may be written.
     pub bounds: Bounds,
+    /// What came in on standard input, where nothing says of which file it is.
+    nameless: Option<PathBuf>,
     here: Option<PathBuf>,
 }
 
@@ -112,6 +114,9 @@ impl Project {
         let (settings, build, runner, inputs, runs) = manifest
             .map(|m| (m.settings, m.build, m.runner, m.inputs, m.runs))
             .unwrap_or_default();
+        let from_input = paths.iter().find(|path| is_standard_input(path));
+        let nameless = from_input.filter(|_| includes.stdin_path.is_none());
+        let nameless = nameless.map(|path| located(path, includes)).transpose()?;
         let mut host = Host::new();
         let search_dirs = include_dirs.iter().chain(&settings.include_dirs).cloned().collect();
         host.set_include_dirs(include_dirs);
@@ -144,6 +149,7 @@ impl Project {
             inputs,
             runs,
             bounds,
+            nameless,
             here,
         })
     }
@@ -151,6 +157,11 @@ impl Project {
     /// Shows a path.
     pub fn show(&self, path: &Path) -> String {
         show(self.here.as_deref(), path)
+    }
+
+    /// Whether this came in on standard input, and nothing says of which file it is: no path in a repository is its own.
+    pub fn is_nameless(&self, path: &Path) -> bool {
+        self.nameless.as_deref() == Some(path)
     }
 
     /// The same as a function that any thread may call.

@@ -7,9 +7,9 @@ use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::diagnostics::KINDS;
 use gridfuse_analysis::diagnostics::diagnostic::{Diagnostic, Kind};
 use serde_sarif::sarif::{
-    ArtifactContent, ArtifactLocation, Location, Message, MultiformatMessageString, PhysicalLocation, Region,
-    ReportingConfiguration, ReportingDescriptor, Result, ResultLevel, Run, SCHEMA_URL, Sarif, Tool, ToolComponent,
-    Version,
+    ArtifactContent, ArtifactLocation, Location, Message, MultiformatMessageString, PhysicalLocation, PropertyBag,
+    Region, ReportingConfiguration, ReportingDescriptor, Result, ResultLevel, Run, SCHEMA_URL, Sarif, Tool,
+    ToolComponent, Version,
 };
 
 use super::project::Project;
@@ -29,6 +29,11 @@ pub fn log(project: &Project, found: &[(Diagnostic, Finding)]) -> Sarif {
     let db = project.host.db();
     let repository = project.repository();
     let file = |path: &Path| match repository.path_of(path) {
+        // It has no path that anything could be looked up by.
+        _ if project.is_nameless(path) => ArtifactLocation::builder()
+            .uri(uri(&project.show(path)))
+            .description(Message::builder().text("standard input").build())
+            .build(),
         Some(inside) => ArtifactLocation::builder().uri(uri(&inside)).uri_base_id(ROOT).build(),
         None => ArtifactLocation::builder()
             .uri(uri(&path.display().to_string()))
@@ -137,6 +142,12 @@ fn rule(kind: &Kind) -> ReportingDescriptor {
     );
     let full = if full.is_empty() { summary.clone() } else { full };
     let level = serde_json::to_value(level(kind.severity)).unwrap_or_default();
+    // What GitHub shows of a rule.
+    let shown = match kind.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "recommendation",
+    };
     ReportingDescriptor::builder()
         .id(kind.id)
         .name(pascal_case(kind.id))
@@ -149,6 +160,11 @@ fn rule(kind: &Kind) -> ReportingDescriptor {
             kind.id.replace('-', "_")
         ))
         .default_configuration(ReportingConfiguration::builder().level(level).build())
+        .properties(
+            PropertyBag::builder()
+                .additional_properties([("problem.severity".to_owned(), shown.into())])
+                .build(),
+        )
         .build()
 }
 

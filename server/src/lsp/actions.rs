@@ -467,9 +467,26 @@ fn title(rewrite: &Rewrite, assumptions: &[Reason]) -> String {
     }
 }
 
+/// More reasons than these aren't told in a menu.
+const MOST_REASONS: usize = 8;
+
+/// Reasons, each once, wherever it holds: what is said of several places is one cause.
 fn join(reasons: &[Reason]) -> String {
-    let texts: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
-    texts.join("; ")
+    let mut texts: Vec<&str> = Vec::new();
+    for reason in reasons {
+        if !texts.contains(&reason.text.as_str()) {
+            texts.push(&reason.text);
+        }
+    }
+    let more = match texts.len() {
+        all if all <= MOST_REASONS => 0,
+        all => all - (MOST_REASONS - 1),
+    };
+    texts.truncate(texts.len() - more);
+    match more {
+        0 => texts.join("; "),
+        more => format!("{}; and {more} more", texts.join("; ")),
+    }
 }
 
 /// Fills in the edit of an action.
@@ -532,6 +549,22 @@ pub fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_reason_is_told_once() {
+        let reasons = |texts: &[&str]| -> Vec<Reason> {
+            let reason = |text: &&str| Reason {
+                text: (*text).to_owned(),
+                place: None,
+            };
+            texts.iter().map(reason).collect()
+        };
+        assert_eq!(join(&reasons(&["a", "b", "a"])), "a; b");
+        let eight = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        assert_eq!(join(&reasons(&eight)), "a; b; c; d; e; f; g; h");
+        let nine = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+        assert_eq!(join(&reasons(&nine)), "a; b; c; d; e; f; g; and 2 more");
+    }
 
     #[test]
     fn kinds_include_their_sub_kinds() {

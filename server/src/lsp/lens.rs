@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_codeactions::api::rewrite::{Offered, Options, Rewrite, Target, Verdict};
-use gridfuse_codeactions::handlers::{of_launches, of_places};
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
+use gridfuse_codeactions::handlers::of_launches;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
@@ -180,9 +180,8 @@ fn span_of(snapshot: &Snapshot, places: impl Iterator<Item = FileRange>) -> Opti
 
 /// The rewrites that can be applied to a collected launch.
 pub fn of_a_collected_launch(snapshot: &Snapshot, place: FileRange) -> Vec<&'static Rewrite> {
-    let everywhere = of_places().filter(|rewrite| rewrite.target == Target::Place(Offered::Everywhere));
-    let fits = |rewrite: &&'static Rewrite| rewrite.apply(&snapshot.db, place, &Options::default()).is_ok();
-    everywhere.filter(fits).collect()
+    let fitting = collected::fitting(&snapshot.db, place).into_iter();
+    fitting.map(|(rewrite, _)| rewrite).collect()
 }
 
 /// A lens that says how many launches there are, while it isn't known what can be done with them.

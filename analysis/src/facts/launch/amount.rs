@@ -32,6 +32,11 @@ impl Bound {
         }
     }
 
+    /// It's an expression with this in it.
+    pub(super) fn mentions(&self, name: &str) -> bool {
+        matches!(self, Bound::Symbolic(text) if text.contains(name))
+    }
+
     /// The text as a factor of a product.
     pub(super) fn factor(&self) -> String {
         let text = self.to_string();

@@ -143,6 +143,15 @@ struct OnTheWay {
     span: Span,
 }
 
+/// Whose iterations are counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// One thread's, which may be in terms of its number.
+    AThread,
+    /// Those of any thread, at most.
+    AnyThread,
+}
+
 struct Counter<'a, 'db> {
     db: &'db dyn Db,
     function: FunctionItem<'db>,
@@ -163,9 +172,10 @@ impl<'db> Counter<'_, 'db> {
                 _ => guard = guard.or(Some(on.span)),
             }
         }
-        let iterations = loops
-            .iter()
-            .fold(Amount::exactly(1), |n, l| n.times(&self.trips(*l, facts.expr)));
+        let iterations = |of: Of| {
+            let one = Amount::exactly(1);
+            loops.iter().fold(one, |n, l| n.times(&self.trips(*l, facts.expr, of)))
+        };
         let guarded = |mut n: Amount, guarded: bool| {
             if guarded {
                 n.at_least = 0;
@@ -178,11 +188,12 @@ impl<'db> Counter<'_, 'db> {
         };
         let who = who_launches(self.db, id);
         let size = self.parent_size(who);
-        let launching = if self.body.cut || self.may_come_again(facts) {
-            Amount::up_to(Bound::Unbounded)
-        } else {
-            guarded(iterations.clone(), guard.is_some())
+        let unclear = self.body.cut || self.may_come_again(facts);
+        let times = |of: Of| match unclear {
+            true => Amount::up_to(Bound::Unbounded),
+            false => guarded(iterations(of), guard.is_some()),
         };
+        let launching = times(Of::AThread);
         let symbolic = |known: Option<u64>, text: &str| match known {
             Some(n) => Amount::exactly(n),
             None => Amount {
@@ -202,13 +213,15 @@ impl<'db> Counter<'_, 'db> {
             Launchers::OnePerBlock => (one, blocks),
             Launchers::OnePerGrid | Launchers::Host => (one.clone(), one),
         };
-        let mut per_block = launching.times(&in_block);
+        let mut per_block = times(Of::AnyThread).times(&in_block);
         let mut per_grid = per_block.times(&of_grid);
         // What threads share, each does a part of: all together do it once.
         let shared = loops.iter().find_map(|l| Some((*l, self.shared(*l)?)));
         if let Some((stmt, shared)) = shared.filter(|_| launching.at_most != Bound::Unbounded) {
             let others = loops.iter().filter(|l| **l != stmt);
-            let others = others.fold(Bound::Constant(1), |n, l| n.times(&self.trips(*l, facts.expr).at_most));
+            let others = others.fold(Bound::Constant(1), |n, l| {
+                n.times(&self.trips(*l, facts.expr, Of::AnyThread).at_most)
+            });
             let all = self.limit(shared).times(&others);
             match (shared.sharing, who) {
                 (Sharing::Threads, Launchers::ManyThreads) => per_grid.at_most = all,
@@ -224,10 +237,22 @@ impl<'db> Counter<'_, 'db> {
             per_block.at_least = 0;
             per_grid.at_least = 0;
         }
+        // What is in terms of one thread says nothing of all.
+        let numbers_threads = |bound: &Bound| bound.mentions("threadIdx");
+        if numbers_threads(&per_block.at_most) {
+            per_block.at_most = Bound::Unbounded;
+        }
+        if numbers_threads(&per_grid.at_most) || per_grid.at_most.mentions("blockIdx") {
+            per_grid.at_most = Bound::Unbounded;
+        }
         let child_threads = self.threads_of(&facts.grid, &facts.block);
+        let all_threads = match numbers_threads(&child_threads) || child_threads.mentions("blockIdx") {
+            true => per_grid.at_most.times(&Bound::Unbounded),
+            false => per_grid.at_most.times(&child_threads),
+        };
         LaunchCount {
             per_thread: guarded(launching, pinned),
-            total_threads: per_grid.at_most.times(&child_threads),
+            total_threads: all_threads,
             per_block,
             per_grid,
             guard,
@@ -376,7 +401,7 @@ impl<'db> Counter<'_, 'db> {
     }
 
     /// How often a loop runs its body as far as the launch.
-    fn trips(&self, stmt: StmtId, launch: ExprId) -> Amount {
+    fn trips(&self, stmt: StmtId, launch: ExprId, of: Of) -> Amount {
         let body = self.body;
         let leaves = |inner: StmtId| jump_in(body, inner).is_some();
         match &body.stmt(stmt).kind {
@@ -394,7 +419,7 @@ impl<'db> Counter<'_, 'db> {
                 if self.places.statement_of(launch) == Some(stmt) {
                     return Amount::up_to(Bound::Unbounded);
                 }
-                let mut amount = match self.counted(stmt, *init, *cond, *step, *inner) {
+                let mut amount = match self.counted(stmt, *init, *cond, *step, *inner, of) {
                     Some(amount) => amount,
                     None => Amount::up_to(Bound::Unbounded),
                 };
@@ -418,12 +443,23 @@ impl<'db> Counter<'_, 'db> {
         else {
             return None;
         };
-        self.counted(stmt, init, cond, step, inner)?;
+        self.counted(stmt, init, cond, step, inner, Of::AnyThread)?;
         self.shared_loop(stmt)
     }
 
     fn shared_loop(&self, stmt: StmtId) -> Option<Shared> {
         shared_loop(self.db, self.function, self.body, stmt)
+    }
+
+    /// Made of the numbers of a thread and its block, and of sizes: 0 at least, and 0 for the first thread.
+    fn numbers_a_thread(&self, expr: ExprId) -> bool {
+        let body = self.body;
+        match &body.expr(body.strip_parens(expr)).kind {
+            ExprKind::Name(Name::Builtin(_)) => true,
+            ExprKind::Field { base, .. } => self.numbers_a_thread(*base),
+            ExprKind::Binary(BinOp::Add | BinOp::Mul, a, b) => self.numbers_a_thread(*a) && self.numbers_a_thread(*b),
+            _ => false,
+        }
     }
 
     /// How many iterations a shared loop has in all.
@@ -435,7 +471,7 @@ impl<'db> Counter<'_, 'db> {
     }
 
     /// Iterations of `for (i = a; i < b; i += s)`, when nothing else changes `i`, and nothing changes `b` and `s`.
-    fn counted(&self, stmt: StmtId, init: StmtId, cond: ExprId, step: ExprId, inner: StmtId) -> Option<Amount> {
+    fn counted(&self, stmt: StmtId, init: StmtId, cond: ExprId, step: ExprId, inner: StmtId, of: Of) -> Option<Amount> {
         let body = self.body;
         let (variable, first) = match &body.stmt(init).kind {
             StmtKind::Decl(decls) => match decls.as_slice() {
@@ -514,6 +550,7 @@ impl<'db> Counter<'_, 'db> {
             // Rounded up, it is for the thread that begins first.
             _ if shared.is_some() => summand(&self.source(high)),
             Some(0) => summand(&self.source(high)),
+            _ if of == Of::AnyThread && self.numbers_a_thread(low) => summand(&self.source(high)),
             _ => format!("{} - {}", summand(&self.source(high)), self.factor(low)),
         };
         // `a + b - 1` over `b` is the quotient, rounded up: the last iteration may be for less than a whole step.
@@ -692,7 +729,7 @@ impl<'db> Counter<'_, 'db> {
     /// The launch happens, and starts a thread, whenever the kernel runs.
     fn in_every_run(&self, facts: &LaunchFacts<'db>, conditions: &[OnTheWay], loops: &[StmtId]) -> bool {
         let picks = |on: &OnTheWay| on.cond.is_some_and(|c| self.pins.picks_thread_zero(c, on.outcome));
-        let certain = |l: &StmtId| self.trips(*l, facts.expr).at_least > 0;
+        let certain = |l: &StmtId| self.trips(*l, facts.expr, Of::AThread).at_least > 0;
         !self.body.cut
             && conditions.iter().all(picks)
             && loops.iter().all(certain)
@@ -878,4 +915,52 @@ fn occurs_in(body: &Body, expr: ExprId, wanted: ExprId) -> bool {
         todo.extend(operands(&body.expr(next).kind));
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hir::items::items;
+    use crate::host::Host;
+
+    /// Per thread, per block, per grid, and threads in all.
+    fn counts(parent: &str) -> Vec<String> {
+        let mut host = Host::new();
+        let text = format!(
+            "__global__ void child(int* out);\n__global__ void parent(int* out, const int* row, int n) {{ {parent} }}"
+        );
+        let file = host.set_file("/a.cu".as_ref(), text);
+        let db = host.db();
+        let functions = &items(db, file).functions;
+        let parent = functions.iter().find(|f| f.name(db) == "parent");
+        let count = parent.and_then(|parent| launch_counts(db, *parent).first());
+        let told = |count: &LaunchCount| {
+            let all = [&count.per_thread, &count.per_block, &count.per_grid];
+            let mut told: Vec<String> = all.iter().map(|amount| amount.to_string()).collect();
+            told.push(count.total_threads.to_string());
+            told
+        };
+        count.map(told).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_is_counted_for_a_grid_is_in_terms_of_no_thread() {
+        assert_eq!(
+            counts("for (int i = threadIdx.x; i < n; i += 5) child<<<1, 32>>>(out);"),
+            [
+                "up to (n - threadIdx.x + 4) / 5",
+                "up to ((n + 4) / 5) * blockDim",
+                "up to (((n + 4) / 5) * blockDim) * gridDim",
+                "((((n + 4) / 5) * blockDim) * gridDim) * 32",
+            ]
+        );
+        assert_eq!(
+            counts("for (int i = 0; i < n - threadIdx.x; ++i) child<<<1, 32>>>(out);"),
+            ["up to n - threadIdx.x", "0 or more", "0 or more", "unbounded"]
+        );
+        assert_eq!(
+            counts("if (threadIdx.x == 0) child<<<row[blockIdx.x], 32>>>(out);")[3],
+            "unbounded"
+        );
+    }
 }
