@@ -126,9 +126,10 @@ impl Collector<'_> {
 /// The names of what stands in the braces of a launch: the fields of `struct child_args { int begin; int count; };`.
 pub fn argument_names(db: &dyn Db, collector: &Collector<'_>) -> Vec<String> {
     let kernel = collector.child.name(db).rsplit("::").next().unwrap_or_default();
-    let kernel = COLLECTORS
-        .iter()
-        .fold(kernel, |name, (_, suffix)| name.strip_suffix(suffix).unwrap_or(name));
+    let kernel = COLLECTORS.iter().fold(kernel, |name, (_, runs)| match runs {
+        Runs::Named(suffix) => name.strip_suffix(suffix).unwrap_or(name),
+        Runs::Itself => name,
+    });
     let text = collector.child.file(db).text(db);
     let fields = text
         .split_once(&format!("struct {kernel}_args {{"))

@@ -9,7 +9,7 @@ use gridfuse_tests::reach::{self, Launch, Offers, Record};
 
 /// The variable that asks for every offer to be compiled; otherwise it is one in so many.
 const ALL: &str = "GRIDFUSE_REACH_ALL";
-const EVERY: usize = 8;
+const EVERY: usize = 12;
 
 #[test]
 fn no_number_falls() {
@@ -59,10 +59,16 @@ const CONFIGURED: [&str; 3] = ["-DTB_SIZE=64", "-DPITCH=256", "-DVARIANT=1"];
 
 fn compile(root: &std::path::Path, file: &str) -> Result<(), String> {
     // A header is compiled with the program that includes it.
-    let source = file.replace("expand_kernel.cuh", "app.cu");
-    let mut flags = vec!["-Xcicc", "-O0"];
+    let source = file
+        .replace("expand_kernel.cuh", "app.cu")
+        .replace("tsdf_blocks.cuh", "tsdf_blocks.cu")
+        .replace("julia_helper.cuh", "julia_border.cu");
+    let mut flags = vec!["-std=c++17", "-Xcicc", "-O0"];
     if source.starts_with("configured/") {
         flags.extend(CONFIGURED);
+    }
+    if source == "region_lambda.cu" {
+        flags.push("-DREGION_BLOCK=128");
     }
     let compiled = Nvcc::get().check_compiles_with(&root.join(source), &flags);
     compiled.map_err(|failure| failure.to_string())

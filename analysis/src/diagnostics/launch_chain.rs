@@ -127,8 +127,8 @@ fn next_link<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Findin
         related: Vec::new(),
         help: Some(
             match tail {
-                true => "make a loop in one grid of the launches",
-                false => "make one grid of the chain",
+                true => "turn the launches into a loop in one grid",
+                false => "turn the chain into one grid",
             }
             .to_owned(),
         ),
