@@ -15,6 +15,7 @@ pub(crate) mod flat;
 pub(crate) mod graphs;
 pub(crate) mod grid_stride;
 pub(crate) mod guard;
+pub(crate) mod handed_on;
 pub(crate) mod instance;
 pub(crate) mod launch_errors;
 pub(crate) mod movable;

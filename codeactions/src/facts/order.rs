@@ -16,6 +16,7 @@ use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::facts::cluster::Function;
 use crate::facts::cluster::callers;
+use crate::facts::handed_on::handed_on;
 use crate::facts::site::Site;
 use crate::facts::surface::surface_in_common;
 use crate::facts::surroundings::callers_of_launch;
@@ -154,12 +155,19 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
     let others = own.iter().enumerate().filter(|(index, facts)| {
         *index != site.id.index as usize && matches!(facts.stream, Stream::Null | Stream::Other)
     });
-    let others: Vec<Option<&Dependence<'_>>> = others
+    let others: Vec<(u32, Option<&Dependence<'_>>)> = others
         .map(|(index, _)| {
-            let all = &known?.others;
-            all.iter().find(|(other, _)| *other == index as u32).map(|(_, d)| d)
+            let all = known.map_or(&[][..], |known| &known.others);
+            let found = all.iter().find(|(other, _)| *other == index as u32);
+            (index as u32, found.map(|(_, d)| d))
         })
         .collect();
+    let mut open = others.iter().filter(|(_, d)| !d.is_some_and(Dependence::is_none));
+    if let Some(handed) = open.find_map(|(other, _)| handed_on(site, *other)) {
+        assume(text, Some(&handed), false);
+        return found;
+    }
+    let others: Vec<Option<&Dependence<'_>>> = others.into_iter().map(|(_, d)| d).collect();
     // The one that says most against it.
     let conflict = others.iter().find(|d| matches!(d, Some(Dependence::Conflict(..))));
     let open = others.iter().find(|d| !d.is_some_and(Dependence::is_none));

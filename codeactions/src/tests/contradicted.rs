@@ -102,6 +102,63 @@ void run(int* tmp, int* out) {{ parent<<<1, 32>>>(tmp, out, 3); }}
     assert!(assumes.iter().all(|a| !a.contains("but line")), "{assumes:?}");
 }
 
+/// No subscript is the same for sure, but both get the same memory and the same sizes.
+#[test]
+fn launches_that_hand_on_what_is_not_proven() {
+    let program = |first: &str, second: &str| {
+        format!(
+            r#"struct Phase {{ int* pos; int* vel; int n; }};
+__global__ void move(Phase p, int n) {{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < p.n; i += blockDim.x * gridDim.x) p.pos[i] += p.vel[i];
+}}
+__global__ void collide(Phase p, int n, const int* map, int parity) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (p.pos[map[i]] > p.pos[i]) p.vel[i] = 0;
+}}
+__global__ void parent(Phase p, int n, const int* map, int begin, int end) {{
+    if (threadIdx.x != 0) return;
+    {first}
+    {second}
+}}
+void run(Phase p, const int* map, int n) {{ parent<<<1, 32>>>(p, n, map, 0, n); }}
+"#
+        )
+    };
+    let (one, other) = (
+        "$0move<<<n / 32, 32>>>(p, n);",
+        "collide<<<n / 32, 32>>>(p, n, map, 1);",
+    );
+    for id in ["fire-and-forget", "aggregate-block", "serialize"] {
+        refuses(id, &program(one, other), "aren't independent of other grids");
+    }
+    let back = program(
+        "collide<<<n / 32, 32>>>(p, n, map, 1);",
+        "$0move<<<n / 32, 32>>>(p, n);",
+    );
+    refuses("fire-and-forget", &back, "aren't independent of other grids");
+    // Other sizes may mean other parts; a thread that comes to one launch only orders nothing; a variable may have changed.
+    for (first, second) in [
+        (
+            "$0move<<<n / 32, 32>>>(p, begin);",
+            "collide<<<n / 32, 32>>>(p, end, map, 1);",
+        ),
+        (
+            "if (n > 9) $0move<<<n / 32, 32>>>(p, n);",
+            "else collide<<<n / 32, 32>>>(p, n, map, 1);",
+        ),
+        (
+            "$0move<<<n / 32, 32>>>(p, n); p.pos += n;",
+            "collide<<<n / 32, 32>>>(p, n, map, 1);",
+        ),
+    ] {
+        let assumes = rewrite("fire-and-forget", &program(first, second)).assumes;
+        assert!(
+            assumes.iter().any(|a| a.contains("independent of other grids")),
+            "{assumes:?}"
+        );
+    }
+}
+
 #[test]
 fn surfaces() {
     let child = |code: &str| program("", "cudaSurfaceObject_t s, int n", code, "s, t");

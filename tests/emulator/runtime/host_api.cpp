@@ -39,6 +39,8 @@ bool is_device(const void* address) { return in_arena(at(address)) || is_global(
 
 cudaError_t make_memory(void** address, std::size_t bytes, Allocation::Kind kind, Site site) {
     if (address == nullptr) return fail(cudaErrorInvalidValue);
+    // The host may keep the pointer in memory that the device reads, too.
+    if (in_arena(at(address))) check_range(host_thread, at(address), sizeof *address, true, site);
     *address = nullptr;
     if (bytes == 0) return cudaSuccess;
     Allocation* const made = allocate(kind, bytes, 256);
