@@ -2,10 +2,10 @@
 //! memory and the same sizes, and who launches them into one stream means their order.
 
 use gridfuse_analysis::facts::dependence::{Access, Dependence, Footprint, Kind, Root, Touch, child_footprint};
-use gridfuse_analysis::facts::launch::{Operand, launches};
+use gridfuse_analysis::facts::launch::{Child, LaunchFacts, Operand, launches};
 use gridfuse_analysis::hir::flow::Flow;
 use gridfuse_analysis::hir::walk::all_in_expr;
-use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
+use gridfuse_analysis::hir::{ExprId, ExprKind, Name, body};
 
 use crate::edit::lex;
 use crate::facts::pure::keeps_first_value;
@@ -29,9 +29,12 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     if a != b && !flow.leads(a, b) && !flow.leads(b, a) {
         return None;
     }
-    let own = child_footprint(db, function, site.id.index);
-    let theirs = child_footprint(db, function, other);
-    let (first, second) = pair(&own, &theirs).or_else(|| pair(&theirs, &own).map(|(w, r)| (r, w)))?;
+    let (mine, others) = (
+        child_footprint(db, function, site.id.index),
+        child_footprint(db, function, other),
+    );
+    let (mine, others) = (Side::new(site, &site.facts, &mine), Side::new(site, theirs, &others));
+    let (first, second) = pair(&mine, &others).or_else(|| pair(&others, &mine).map(|(w, r)| (r, w)))?;
     let touch = |access: &Access<'db>| Touch {
         function: access.function,
         span: access.span,
@@ -41,19 +44,63 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     Some(Dependence::Conflict(touch(first), touch(second)))
 }
 
+/// The accesses of one launch's grids, each with a name for the memory at which it begins, where that is clear.
+struct Side<'f, 'db> {
+    accesses: Vec<(String, &'f Access<'db>)>,
+}
+
+impl<'f, 'db> Side<'f, 'db> {
+    fn new(site: &Site<'db>, launch: &LaunchFacts<'db>, footprint: &'f Footprint<'db>) -> Self {
+        let named = footprint.accesses.iter().filter_map(|access| {
+            let name = match &access.root {
+                root @ (Root::Parameter(_) | Root::Member(..) | Root::Global(_)) => format!("{root:?} {}", access.path),
+                Root::Unknown => member(site, launch, access)?,
+                Root::Object(_) => return None,
+            };
+            Some((name, access))
+        });
+        Side {
+            accesses: named.collect(),
+        }
+    }
+}
+
+/// `phase.pos` of `phase.pos[i]`, in words of the launching function: where the type of `phase` isn't followed, as that of a class
+/// template isn't.
+fn member(site: &Site<'_>, launch: &LaunchFacts<'_>, access: &Access<'_>) -> Option<String> {
+    let Child::Kernel(kernel) = launch.child else {
+        return None;
+    };
+    if access.function != kernel {
+        return None;
+    }
+    let text = kernel.text(site.db);
+    let code = access.span.text(&text);
+    let (path, _) = code.split_once('[')?;
+    let words = lex::code_words(path);
+    let (first, fields) = words.split_first()?;
+    let plain = fields.chunks(2).all(|pair| matches!(pair, [".", _]));
+    let body = body(site.db, kernel);
+    let index = body.params.iter().position(|p| body.binding(*p).name == *first)?;
+    let arg = launch.args.get(index).filter(|_| plain && !fields.is_empty())?;
+    let arg = lex::code_words(site.expr_source(arg.expr)).join(" ");
+    Some(format!("{arg} {}", fields.concat()))
+}
+
 /// A write of one, and what the other one reads there.
-fn pair<'f, 'db>(writes: &'f Footprint<'db>, reads: &'f Footprint<'db>) -> Option<(&'f Access<'db>, &'f Access<'db>)> {
-    let shared = |root: &Root| matches!(root, Root::Parameter(_) | Root::Member(..) | Root::Global(_));
-    let written = writes
-        .accesses
-        .iter()
-        .filter(|access| matches!(access.kind, Kind::Write(_) | Kind::Update { .. }) && shared(&access.root));
+fn pair<'f, 'db>(writes: &Side<'f, 'db>, reads: &Side<'f, 'db>) -> Option<(&'f Access<'db>, &'f Access<'db>)> {
+    let changes = |kind: Kind| matches!(kind, Kind::Write(_) | Kind::Update { .. });
+    let uses = |kind: Kind| matches!(kind, Kind::Read | Kind::Update { .. } | Kind::Atomic { .. });
+    let written = writes.accesses.iter().filter(|(_, access)| changes(access.kind));
     written
-        .flat_map(|write| reads.accesses.iter().map(move |read| (write, read)))
-        .find(|(write, read)| {
-            let uses = matches!(read.kind, Kind::Read | Kind::Update { .. } | Kind::Atomic { .. });
-            uses && read.root == write.root && read.path == write.path
+        .flat_map(|(place, write)| {
+            reads
+                .accesses
+                .iter()
+                .map(move |(other, read)| (place == other, *write, *read))
         })
+        .find(|(same, _, read)| *same && uses(read.kind))
+        .map(|(_, write, read)| (write, read))
 }
 
 /// Whether all of these arguments are among the others, with the same values.
