@@ -72,7 +72,7 @@ bool apart() {
     for (int k = 0; k < 2; ++k) {
         cudaStreamCreateWithFlags(&streams[k], cudaStreamNonBlocking);
         cudaMalloc(&marks[k], sizeof got);
-        cudaMemset(marks[k], 0, sizeof got);
+        cudaMemsetAsync(marks[k], 0, sizeof got, streams[k]);
     }
     bool same;
     {
