@@ -33,7 +33,7 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
         child_footprint(db, function, site.id.index),
         child_footprint(db, function, other),
     );
-    let (mine, others) = (Side::new(site, &site.facts, &mine), Side::new(site, theirs, &others));
+    let (mine, others) = (Side::new(site, site.facts, &mine), Side::new(site, theirs, &others));
     let (first, second) = pair(&mine, &others).or_else(|| pair(&others, &mine).map(|(w, r)| (r, w)))?;
     let touch = |access: &Access<'db>| Touch {
         function: access.function,
