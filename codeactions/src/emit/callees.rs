@@ -14,6 +14,15 @@ use crate::facts::child::Child;
 use crate::facts::copied::{Copied, CopiedCall, Copies, copies};
 use crate::facts::movable::Form;
 
+/// What the comment above a copy says behind the function's name.
+const COPIED: &str = ", where the built-in variables are parameters.";
+
+/// The function's name in the comment above a copy.
+pub fn copied_name(comment: &str) -> Option<&str> {
+    let line = comment.rsplit('\n').next()?.trim_start();
+    line.strip_prefix("// ")?.strip_suffix(COPIED)
+}
+
 /// Copies what a child's body calls, and lets the body call the copies.
 pub fn copy<'db>(edit: &mut EditBuilder<'db>, child: &Child<'db>, form: Form, kept: &[&str], names: &mut Names) {
     let found = match copies(child, form, kept, &effects(child.db, child.worker())) {
@@ -43,10 +52,14 @@ pub fn copy<'db>(edit: &mut EditBuilder<'db>, child: &Child<'db>, form: Form, ke
         if is_new {
             let style = edit.style(of.file);
             let indent = style::indent_at(&of.text, of.start as usize).to_owned();
-            let text = text_of(function, index, &found, &name, &copied);
+            let mut text = text_of(function, index, &found, &name, &copied);
+            if style::columns(&indent) + text.chars().count() > style.width {
+                let newline = format!("{}{indent}", style.newline);
+                text = on_three_lines(&text, &newline, &style.unit).unwrap_or(text);
+            }
             let end = of.item.body_span(child.db).end + of.start;
             let newline = style.newline;
-            let comment = format!("// {}, where the built-in variables are parameters.", of.name());
+            let comment = format!("// {}{COPIED}", of.name());
             edit.insert(
                 of.file,
                 end,
@@ -73,6 +86,15 @@ fn edits(call: &CopiedCall, found: &Copies<'_>, names: &[String]) -> [(TextRange
         (call.name, format!("{}{}", call.scope, names[call.callee])),
         (TextRange::empty(call.open), arguments),
     ]
+}
+
+/// A function of one line with its body on a line of its own.
+fn on_three_lines(text: &str, newline: &str, unit: &str) -> Option<String> {
+    let tokens = lex::code_tokens(text);
+    let open = tokens.iter().find(|token| token.text(text) == "{")?;
+    let body = text.get(open.end..)?.strip_suffix('}')?.trim();
+    let head = text.get(..open.end)?;
+    (!text.contains('\n') && !body.is_empty()).then(|| format!("{head}{newline}{unit}{body}{newline}}}"))
 }
 
 /// The copy's text, without the indentation of its first line.

@@ -10,21 +10,21 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of};
 use gridfuse_analysis::hir::{ExprKind, StmtKind};
 
+use super::collector::{Aggregator, declaration, declared, layer_of, tokens_in};
 use super::launch::{Looks, delete_note, put_back, put_statements_back};
 use super::layer::{Peeled, of_all_looks};
 use super::text::{
-    child_of, constant, delete_item, delete_with_gap, is_used_elsewhere, list, place, put_body_back, put_head_back,
-    source,
+    child_of, delete_item, delete_with_gap, is_used_elsewhere, list, place, put_body_back, put_head_back, source,
 };
 use super::{nested, reused};
-use crate::api::rewrite::{Layer, Options, Rewrite, Undo};
+use crate::api::rewrite::Rewrite;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
 use crate::emit::arena::{ARENA_FOR, LAUNCHPAD_FOR};
+use crate::facts::child::Child;
 use crate::facts::cluster::ARENA;
 use crate::facts::pure;
 use crate::facts::site::Site;
-use crate::transforms::aggregate::shared_block;
 use crate::transforms::stream::{self, FOLLOWED_AT_NEED, FOLLOWED_BY, STREAM_ARENA};
 
 /// The statement at the top of a function, with the white space around it, if all that follows it there stands on one line, arguments of
@@ -55,38 +55,6 @@ fn opens_one_line(db: &dyn Db, function: FunctionItem<'_>, statement: FileRange)
         file: statement.file,
         range: TextRange::new(start, end),
     })
-}
-
-/// A declaration `gridfuse::Aggregator<Granularity, kernel> name(arena, …);`.
-pub struct Aggregator<'db> {
-    /// Its name.
-    pub name: String,
-    /// The whole declaration.
-    pub statement: FileRange,
-    /// `gridfuse::PerBlock`
-    pub granularity: String,
-    /// As written: `ns::child_aggregated<T>`.
-    kernel: String,
-    arguments: Vec<String>,
-    collected: Collected<'db>,
-}
-
-/// What the aggregated kernel says.
-pub struct Collected<'db> {
-    kernel: FunctionItem<'db>,
-    record: String,
-    /// Types and names of the record's members.
-    fields: Vec<(String, String)>,
-    /// The struct of the arguments that differ.
-    pub structure: FileRange,
-    /// Names of the kernel's parameters behind the batch.
-    parameters: Vec<String>,
-    /// The function with the child's body.
-    pub worker: FunctionItem<'db>,
-    /// The child's arguments: names of parameters, or `args.` and names of members.
-    arguments: Vec<String>,
-    /// The constant that a rewrite has declared for the child's block: its name, its value, and the declaration.
-    block: Option<(String, String, FileRange)>,
 }
 
 /// Whether the host passes what all launches share, as a grid follows the parent.
@@ -157,21 +125,14 @@ fn peeled<'db>(
         }
     }
     let mut edit = EditBuilder::new(db);
-    let mut arenas: Vec<String> = Vec::new();
-    let mut deleted = Vec::new();
-    for aggregator in &aggregators {
-        let (own_arena, _) = aggregator.arguments.split_first()?;
-        if !arenas.contains(own_arena) {
-            arenas.push(own_arena.clone());
-        }
-        deleted.push(aggregator.statement);
-    }
+    let arenas = arenas_of(&aggregators);
+    let mut deleted: Vec<FileRange> = aggregators.iter().map(|aggregator| aggregator.statement).collect();
     let launching = worker.unwrap_or(parent);
     match worker {
         Some(worker) => {
             let range = worker.body_span(db).shift(worker.start(db));
             launches(db, &aggregators, worker, range, launched, &mut edit)?;
-            put_head_back(&mut edit, db, worker, parent, Some(arena_of(&aggregators)?))?;
+            put_head_back(&mut edit, db, worker, parent, &arenas)?;
             deleted.extend([place(db, parent), place(db, worker)]);
         }
         None => {
@@ -183,32 +144,36 @@ fn peeled<'db>(
     let mut done: Vec<FunctionItem<'db>> = Vec::new();
     for aggregator in &aggregators {
         let collected = &aggregator.collected;
-        if done.contains(&collected.kernel) {
-            continue;
+        let mut declared: Vec<FileRange> = Vec::new();
+        if let Some(aggregated) = collected.kernel {
+            if done.contains(&aggregated) {
+                continue;
+            }
+            done.push(aggregated);
+            let kernel = place(db, aggregated);
+            // One that stands further down is declared above, with the struct.
+            let further = declarations_of(db, aggregated).into_iter();
+            declared.extend(further.map(|declaration| place(db, declaration)));
+            let mut except = deleted.clone();
+            except.push(kernel);
+            except.extend(&declared);
+            // What the host launches is listed there.
+            except.extend(arena_arguments(db, parent));
+            if is_used_elsewhere(db, kernel.file, unqualified(aggregated.name(db)), &except) {
+                continue;
+            }
+            deleted.push(kernel);
+            delete_item(&mut edit, kernel);
         }
-        done.push(collected.kernel);
-        let kernel = place(db, collected.kernel);
-        // One that stands further down is declared above, with the struct.
-        let declared: Vec<FileRange> = declarations_of(db, collected.kernel)
-            .into_iter()
-            .map(|declaration| place(db, declaration))
-            .collect();
         let mut except = deleted.clone();
-        except.push(kernel);
         except.extend(&declared);
-        // What the host launches is listed there.
-        except.extend(arena_arguments(db, parent));
-        if is_used_elsewhere(db, kernel.file, unqualified(collected.kernel.name(db)), &except) {
-            continue;
-        }
-        deleted.push(kernel);
-        delete_item(&mut edit, kernel);
-        let mut except = deleted.clone();
         except.push(collected.structure);
         // The size of the arena goes with it, and so does what is done with a launch that finds no room.
         except.extend(arena_arguments(db, parent));
         except.extend([place(db, parent), place(db, launching)]);
-        if !is_used_elsewhere(db, collected.structure.file, &collected.record, &except) {
+        if !deleted.contains(&collected.structure)
+            && !is_used_elsewhere(db, collected.structure.file, &collected.record, &except)
+        {
             match declared.as_slice() {
                 [] => delete_item(&mut edit, collected.structure),
                 [first] if first.file == collected.structure.file => {
@@ -220,8 +185,11 @@ fn peeled<'db>(
             deleted.extend(&declared);
             deleted.push(collected.structure);
         }
-        if let Some((_, _, place)) = &collected.block {
+        if let Some((_, _, place)) = &collected.block
+            && !deleted.contains(place)
+        {
             delete_item(&mut edit, *place);
+            deleted.push(*place);
         }
     }
     let tokens = tokens_in(db, file, place(db, launching).range);
@@ -254,25 +222,6 @@ fn peeled<'db>(
     })
 }
 
-/// The code tokens in a part of a file.
-pub fn tokens_in(db: &dyn Db, file: SourceFile, range: TextRange) -> Vec<Token> {
-    let all = lex::code_tokens_of(db, file).iter().copied();
-    all.filter(|t| range.start <= t.start as u32 && t.end as u32 <= range.end)
-        .collect()
-}
-
-/// The tokens with which the type `gridfuse::Aggregator<…>` begins, or that of what runs launches in the parent's threads.
-pub fn declared(text: &str, tokens: &[Token]) -> Vec<usize> {
-    const HEADS: [[&str; 5]; 2] = [
-        ["gridfuse", ":", ":", "Aggregator", "<"],
-        ["gridfuse", ":", ":", reused::TYPE, "<"],
-    ];
-    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(text));
-    let is_head = |index: usize, head: &[&str; 5]| head.iter().enumerate().all(|(k, w)| word(index + k) == *w);
-    let begins = |index: &usize| HEADS.iter().any(|head| is_head(*index, head));
-    (0..tokens.len()).filter(begins).collect()
-}
-
 /// Deletes the declarations at the top of a kernel; `one_line`: with the line's end, where it may have put that there.
 pub fn delete_declarations(
     db: &dyn Db,
@@ -292,189 +241,15 @@ pub fn delete_declarations(
     }
 }
 
-/// The arena of a kernel's collectors, where all have the same.
-pub fn arena_of<'a>(aggregators: &'a [Aggregator<'_>]) -> Option<&'a str> {
-    let mut arenas = aggregators.iter().map(|aggregator| aggregator.arguments.first());
-    let first = arenas.next()??;
-    arenas.all(|other| other == Some(first)).then_some(first)
-}
-
-/// The layer that is there when launches are collected at a granularity, and the options of the rewrite that does it.
-pub fn layer_of(granularity: &str, table: &[Rewrite]) -> Option<(Layer, Options)> {
-    let mut options = Options::default();
-    if granularity == reused::IN_STREAM {
-        options.0.insert("assignment".to_owned(), "grid".to_owned());
-        return Some((Layer::Reused, options));
-    }
-    let mut name = granularity.strip_prefix("gridfuse::")?;
-    if let Some((template, arguments)) = name.split_once('<') {
-        options
-            .0
-            .insert("blocks".to_owned(), arguments.strip_suffix('>')?.to_owned());
-        name = template;
-    }
-    let entry = table
-        .iter()
-        .find(|r| matches!(r.undo, Undo::Layer(Layer::Collected(known)) if known == name))?;
-    match entry.undo {
-        Undo::Layer(layer) if entry.options.is_empty() == options.0.is_empty() => Some((layer, options)),
-        _ => None,
-    }
-}
-
-/// Reads the declaration that a token begins.
-pub fn declaration<'db>(
-    db: &'db dyn Db,
-    parent: FunctionItem<'db>,
-    text: &str,
-    tokens: &[Token],
-    index: usize,
-) -> Option<Aggregator<'db>> {
-    let (types, close) = list(text, tokens, index + 4)?;
-    let (granularity, kernel) = match types.as_slice() {
-        [granularity, kernel] => (text.get(granularity.clone())?.split_whitespace().collect(), kernel),
-        [kernel] => (reused::IN_STREAM.to_owned(), kernel),
-        _ => return None,
-    };
-    let name = tokens.get(close + 1)?.text(text).to_owned();
-    if tokens.get(close + 2)?.text(text) != "(" {
-        return None;
-    }
-    let (arguments, end) = list(text, tokens, close + 2)?;
-    let semicolon = tokens.get(end + 1).filter(|t| t.text(text) == ";")?;
-    let kernel = text.get(kernel.clone())?.to_owned();
-    let plain = kernel.split('<').next().unwrap_or(&kernel);
-    let mut found = functions_named(db, parent.file(db), plain)
-        .into_iter()
-        .filter(|f| f.has_body(db) && f.signature(db).kernel);
-    let aggregated = found.next()?;
-    if found.next().is_some() {
-        return None;
-    }
-    Some(Aggregator {
-        name,
-        statement: FileRange {
-            file: parent.file(db),
-            range: TextRange::new(tokens[index].start as u32, semicolon.end as u32),
-        },
-        granularity,
-        arguments: arguments
-            .iter()
-            .map(|a| text.get(a.clone()).unwrap_or("").to_owned())
-            .collect(),
-        collected: collected(db, aggregated)?,
-        kernel,
-    })
-}
-
-/// Reads an aggregated kernel.
-pub fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collected<'db>> {
-    let file = kernel.file(db);
-    let text = file.text(db);
-    let all = lex::code_tokens(&text);
-    let own = place(db, kernel).range;
-    let tokens: Vec<Token> = all
-        .iter()
-        .copied()
-        .filter(|t| own.start <= t.start as u32 && t.end as u32 <= own.end)
-        .collect();
-    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
-    let batch = (0..tokens.len())
-        .find(|i| matches!(word(*i), "Batch" | "NestedBatch" | "StreamBatch") && word(i + 1) == "<")?;
-    let record = word(batch + 2).to_owned();
-    let (types, _) = list(&text, &tokens, batch + 1)?;
-    let block = types.get(1).and_then(|range| text.get(range.clone()));
-    let block = block.and_then(|name| {
-        let (value, place) = constant(db, file, name)?;
-        let from = crate::emit::target::above_comment(db, file, place.range.start as usize);
-        let ours = text.get(from..)?.starts_with(shared_block::COMMENT);
-        ours.then(|| (name.to_owned(), value, place))
-    });
-    let params = kernel.signature(db).params_span.shift(kernel.start(db));
-    let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
-    let (params, _) = list(&text, &tokens, open)?;
-    let name_of = |range: &Range<usize>| {
-        let code = text.get(range.clone()).unwrap_or("");
-        lex::identifiers(code).last().map(str::to_owned)
-    };
-    let parameters: Option<Vec<String>> = params.iter().skip(1).map(name_of).collect();
-    // for_each_block([&](…) { worker<…>(…); }), or for_each_thread
-    let each =
-        (0..tokens.len()).find(|i| matches!(word(*i), "for_each_block" | "for_each_thread" | "for_each_warp"))?;
-    let brace = (each..tokens.len()).find(|i| word(*i) == "{")?;
-    let worker_name = word(brace + 1);
-    let open = if word(brace + 2) == "<" {
-        list(&text, &tokens, brace + 2)?.1 + 1
-    } else {
-        brace + 2
-    };
-    let (arguments, close) = list(&text, &tokens, open)?;
-    let stands = |at: usize, words: &[&str]| words.iter().enumerate().all(|(k, w)| word(at + k) == *w);
-    let barrier = [";", "__syncthreads", "(", ")"];
-    let end = close + 1 + if stands(close + 1, &barrier) { barrier.len() } else { 0 };
-    if !stands(end, &[";", "}", ")", ";", "}"]) {
-        return None;
-    }
-    let builtin = |a: &String| ["threadIdx", "blockIdx", "gridDim", "blockDim"].contains(&a.as_str());
-    // In front of these stand the collectors for its launches.
-    let arguments: Vec<String> = arguments
-        .iter()
-        .map(|a| text.get(a.clone()).unwrap_or("").to_owned())
-        .skip_while(|a| !builtin(a))
-        .skip_while(builtin)
-        .collect();
-    let mut workers = functions_named(db, file, worker_name)
-        .into_iter()
-        .filter(|f| f.has_body(db));
-    let worker = workers.next()?;
-
-    let at = (0..all.len()).find(|i| {
-        all[*i].text(&text) == "struct"
-            && all.get(i + 1).is_some_and(|t| t.text(&text) == record)
-            && all.get(i + 2).is_some_and(|t| t.text(&text) == "{")
-    })?;
-    let mut fields = Vec::new();
-    let mut start = at + 3;
-    let mut end = start;
-    while all.get(end)?.text(&text) != "}" {
-        // A member function, which says how many threads do something.
-        if end == start && all[end].text(&text) == "__device__" {
-            end = (end..all.len()).find(|i| all[*i].text(&text) == "}")? + 1;
-            start = end;
-            continue;
+/// The arenas of a kernel's collectors.
+pub fn arenas_of<'a>(aggregators: &'a [Aggregator<'_>]) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for arena in aggregators.iter().filter_map(Aggregator::arena) {
+        if !found.contains(&arena) {
+            found.push(arena);
         }
-        if all[end].text(&text) == ";" {
-            let name = all.get(end.checked_sub(1)?)?;
-            let ty = text.get(all.get(start)?.start..name.start)?.trim().to_owned();
-            fields.push((ty, name.text(&text).to_owned()));
-            start = end + 1;
-        }
-        end += 1;
     }
-    let semicolon = all.get(end + 1).filter(|t| t.text(&text) == ";")?;
-    // With its template header, which stands on the line above.
-    let mut first = all[at].start;
-    let line = crate::edit::style::line_start(&text, first);
-    let above = crate::edit::style::line_start(&text, line.saturating_sub(1));
-    if text
-        .get(above..line)
-        .is_some_and(|l| l.trim_start().starts_with("template"))
-    {
-        first = above + crate::edit::style::indent_at(&text, above).len();
-    }
-    Some(Collected {
-        kernel,
-        record,
-        fields,
-        structure: FileRange {
-            file,
-            range: TextRange::new(first as u32, semicolon.end as u32),
-        },
-        parameters: parameters?,
-        worker,
-        arguments,
-        block,
-    })
+    found
 }
 
 /// The functions that run launches that find no room: `[&](dim3 grid, dim3 block, const child_args& args) { child_serial<…>(…); }`.
@@ -555,8 +330,14 @@ pub fn launches<'db>(
             Some(without_cast(code, &collected.fields[position].0))
         };
         let arguments: Option<Vec<String>> = collected.arguments.iter().map(value).collect();
+        let mut arguments = arguments?;
         let child = match child_of(db, collected.worker) {
-            Some(child) => child.name,
+            Some(child) => {
+                if looks.by_default() {
+                    leave_out_defaults(&child, &mut arguments);
+                }
+                child.name
+            }
             None => nested::child_name(db, collected.worker)?,
         };
         let scope = aggregator.kernel.split('<').next().and_then(|k| k.rsplit_once("::"));
@@ -583,7 +364,7 @@ pub fn launches<'db>(
         );
         let range = TextRange::new(tokens[index].start as u32, tokens.get(close)?.end as u32);
         let name = format!("{scope}{child}{template}");
-        put_back(edit, FileRange { file, range }, &name, &config, &arguments?, looks)?;
+        put_back(edit, FileRange { file, range }, &name, &config, &arguments, looks)?;
         if !stream.is_empty() {
             delete_note(edit, FileRange { file, range }, &name);
         }
@@ -592,6 +373,24 @@ pub fn launches<'db>(
         put_statements_back(edit, FileRange { file, range });
     }
     Some(())
+}
+
+/// Leaves the last arguments out that are the child's default ones.
+fn leave_out_defaults(child: &Child<'_>, arguments: &mut Vec<String>) {
+    let body = gridfuse_analysis::hir::body(child.db, child.item);
+    let text = child.item.text(child.db);
+    let default = |index: usize| {
+        let param = body.params.get(index)?;
+        let default = body.binding(*param).default?;
+        Some(lex::code_words(default.text(&text)).concat())
+    };
+    while let Some(last) = arguments.len().checked_sub(1) {
+        let given = arguments.get(last).map(|given| lex::code_words(given).concat());
+        if default(last).is_none() || default(last) != given {
+            break;
+        }
+        arguments.pop();
+    }
 }
 
 /// Whether a code is a constant's name, with scopes or without.
@@ -712,7 +511,7 @@ fn passed_by_host<'db>(
         hosts.push((texts(arguments)?, texts(passed)?.get(3..)?.to_vec()));
     }
     let words = |code: &str| lex::code_words(code).concat();
-    let kernel = gridfuse_analysis::hir::body(db, aggregator.collected.kernel);
+    let kernel = gridfuse_analysis::hir::body(db, aggregator.collected.kernel?);
     let (_, first) = hosts.first()?;
     let mut found = Vec::new();
     for at in 0..first.len() {
@@ -822,17 +621,19 @@ pub fn remove_arena<'db>(
     Some(())
 }
 
-/// Removes an item of a list, with the comma in front of it.
+/// Removes an item of a list, with the comma in front of it; a comment behind it stays.
 pub fn remove_item(edit: &mut EditBuilder<'_>, file: SourceFile, items: &[Range<usize>], at: usize) {
     let Some(item) = items.get(at) else { return };
-    let start = at
-        .checked_sub(1)
-        .and_then(|b| items.get(b))
-        .map_or(item.start, |b| b.end);
-    let end = if at == 0 {
-        items.get(1).map_or(item.end, |next| next.start)
-    } else {
-        item.end
+    let text = edit.text(file);
+    let code_end = |item: &Range<usize>| {
+        let last = text.get(item.clone()).and_then(|code| lex::code_tokens(code).pop());
+        last.map_or(item.end, |token| item.start + token.end)
+    };
+    let before = at.checked_sub(1).and_then(|before| items.get(before));
+    let start = before.map_or(item.start, |before| before.end);
+    let end = match items.get(1) {
+        Some(next) if at == 0 => next.start,
+        _ => code_end(item),
     };
     let range = TextRange::new(start as u32, end as u32);
     edit.replace(FileRange { file, range }, "");

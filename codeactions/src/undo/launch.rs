@@ -16,31 +16,33 @@ pub struct Looks {
     noted: bool,
     /// The functions on one line each.
     one_line: bool,
+    /// The launches without the last arguments that are the child's default ones.
+    by_default: bool,
 }
 
 impl Looks {
     /// All, the likeliest first.
-    pub const ALL: [Looks; 4] = [
-        Looks {
-            noted: true,
-            one_line: true,
-        },
-        Looks {
-            noted: true,
-            one_line: false,
-        },
-        Looks {
-            noted: false,
-            one_line: true,
-        },
-        Looks {
-            noted: false,
-            one_line: false,
-        },
+    pub const ALL: [Looks; 8] = [
+        Looks::new(true, true, false),
+        Looks::new(true, false, false),
+        Looks::new(false, true, false),
+        Looks::new(false, false, false),
+        Looks::new(true, true, true),
+        Looks::new(true, false, true),
+        Looks::new(false, true, true),
+        Looks::new(false, false, true),
     ];
 
     /// The same without notes, for launches that go elsewhere than they did.
-    pub const UNNOTED: [Looks; 2] = [Looks::ALL[2], Looks::ALL[3]];
+    pub const UNNOTED: [Looks; 4] = [Looks::ALL[2], Looks::ALL[3], Looks::ALL[6], Looks::ALL[7]];
+
+    const fn new(noted: bool, one_line: bool, by_default: bool) -> Looks {
+        Looks {
+            noted,
+            one_line,
+            by_default,
+        }
+    }
 
     /// The launches as the notes above say.
     pub fn noted(self) -> bool {
@@ -50,6 +52,11 @@ impl Looks {
     /// The functions on one line each.
     pub fn one_line(self) -> bool {
         self.one_line
+    }
+
+    /// The launches without the last arguments that are the child's default ones.
+    pub fn by_default(self) -> bool {
+        self.by_default
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod aggregated;
 mod coarsened;
+mod collector;
+mod copied;
 mod in_child;
 mod launch;
 mod launched_again;
@@ -49,12 +51,6 @@ pub const NOTHING: &str = "no rewrite that can be taken back made this code";
 
 /// Takes off every layer of the launches in the function around a place.
 pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
-    let place = ctx.place()?;
-    let function = function_around(ctx.db, place);
-    if function.is_some_and(|f| reused::stays(ctx.db, f)) {
-        let why = "what `reuse-threads` makes where no grid can follow the parent is taken back by hand";
-        return Err(refuse(why, Some(place)));
-    }
     let mut stripped = Stripped::new(ctx, table)?;
     while stripped.strip("")? {}
     stripped.assume_room("each thread launches its own again");

@@ -8,7 +8,8 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, other_mentions};
 
-use super::aggregated::{self, Aggregator};
+use super::aggregated;
+use super::collector::{self, Aggregator};
 use super::launch::Looks;
 use super::layer::{Peeled, of_all_looks};
 use super::text::{
@@ -71,9 +72,9 @@ fn kernels_with_worker<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
 /// The aggregated kernels that a function names as those of its collectors.
 fn aggregated_kernels<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
     let text = function.file(db).text(db);
-    let tokens = aggregated::tokens_in(db, function.file(db), place(db, function).range);
+    let tokens = collector::tokens_in(db, function.file(db), place(db, function).range);
     let mut found = Vec::new();
-    for index in aggregated::declared(&text, &tokens) {
+    for index in collector::declared(&text, &tokens) {
         let Some((types, _)) = list(&text, &tokens, index + 4) else {
             continue;
         };
@@ -132,7 +133,7 @@ fn peeled<'db>(
     if all().any(|a| a.granularity != *granularity) {
         return None;
     }
-    let (layer, options) = aggregated::layer_of(granularity, table)?;
+    let (layer, options) = collector::layer_of(granularity, table)?;
     let mut edit = EditBuilder::new(db);
     let mut deleted: Vec<FileRange> = Vec::new();
     for parent in &parents {
@@ -145,7 +146,7 @@ fn peeled<'db>(
                     db,
                     worker,
                     parent.kernel,
-                    Some(aggregated::arena_of(&parent.aggregators)?),
+                    &aggregated::arenas_of(&parent.aggregators),
                 )?;
                 deleted.extend([place(db, parent.kernel), place(db, worker)]);
             }
@@ -158,7 +159,7 @@ fn peeled<'db>(
         }
     }
     for kernel in &kernels {
-        let collected = aggregated::collected(db, *kernel)?;
+        let collected = collector::collected(db, *kernel)?;
         let declared = declarations_of(db, *kernel);
         let mut gone: Vec<FileRange> = declared.iter().map(|d| place(db, *d)).collect();
         gone.push(place(db, *kernel));
@@ -200,9 +201,10 @@ fn peeled<'db>(
         }
     }
     for parent in &parents {
-        let arena = aggregated::arena_of(&parent.aggregators)?;
         let written = parent.worker.is_some();
-        aggregated::remove_arena(db, parent.kernel, arena, &deleted, written, &mut edit)?;
+        for arena in aggregated::arenas_of(&parent.aggregators) {
+            aggregated::remove_arena(db, parent.kernel, arena, &deleted, written, &mut edit)?;
+        }
     }
     let own = parents
         .iter()
@@ -251,10 +253,10 @@ fn cluster<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<(Vec<Fun
 /// A kernel with its collectors, and what it calls with them.
 fn parent<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Parent<'db>> {
     let text = kernel.file(db).text(db);
-    let tokens = aggregated::tokens_in(db, kernel.file(db), place(db, kernel).range);
-    let declared = aggregated::declared(&text, &tokens).into_iter();
+    let tokens = collector::tokens_in(db, kernel.file(db), place(db, kernel).range);
+    let declared = collector::declared(&text, &tokens).into_iter();
     let aggregators: Option<Vec<_>> = declared
-        .map(|index| aggregated::declaration(db, kernel, &text, &tokens, index))
+        .map(|index| collector::declaration(db, kernel, &text, &tokens, index))
         .collect();
     let aggregators = aggregators?;
     let last = aggregators.iter().map(|a| a.statement.range.end).max()?;

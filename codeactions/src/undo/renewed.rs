@@ -10,7 +10,8 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{StmtKind, body};
 
-use super::aggregated::{arguments_of, remove_item, tokens_in};
+use super::aggregated::{arguments_of, remove_item};
+use super::collector::tokens_in;
 use super::launch::{put_noted_back, put_statements_back};
 use super::layer::Peeled;
 use super::text::{delete_item, delete_with_gap, list, place, put_head_back, struct_named};
@@ -76,13 +77,8 @@ fn peeled<'db>(db: &'db dyn Db, function: FunctionItem<'db>, renewed: &Renewed<'
         }
         delete_waits(db, kernel, &mut edit);
         let memory = kernel.object.first.as_deref().filter(|_| renewed.stays.is_none());
-        put_head_back(
-            &mut edit,
-            db,
-            kernel.worker,
-            kernel.item,
-            memory.filter(|_| is_chain(kernel)),
-        )?;
+        let added: Vec<&str> = memory.filter(|_| is_chain(kernel)).into_iter().collect();
+        put_head_back(&mut edit, db, kernel.worker, kernel.item, &added)?;
         if is_chain(kernel) {
             put_entries_back(db, kernel, &mut edit)?;
         }

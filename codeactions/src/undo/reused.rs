@@ -1,5 +1,5 @@
-//! Takes `reuse-threads` back, where a grid may follow the parent: the kernel's body has moved to a function, and the kernel calls it and runs
-//! what its threads have launched there.
+//! Takes `reuse-threads` back: the kernel's body has moved to a function, and the kernel calls it and runs what its threads have launched
+//! there.
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -10,21 +10,38 @@ use super::text::source;
 use crate::facts::site::function_around;
 
 /// The type of what launches are left to.
-pub const TYPE: &str = "ThreadReuseInStream";
+pub const TYPE: &str = "ThreadReuse";
 
-/// What stands for the granularity at which such launches are collected.
+/// The same where a grid may follow.
+pub const IN_STREAM_TYPE: &str = "ThreadReuseInStream";
+
+/// What stands for the granularity at which launches are collected that a grid may follow.
 pub const IN_STREAM: &str = "gridfuse::ThreadReuseInStream";
 
-/// Whether a function's launches run in the threads of its kernel, and no grid may follow that.
-pub fn stays<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
-    let own = |f: FunctionItem<'db>| source(db, f).contains("gridfuse::ThreadReuse<");
-    if own(function) {
-        return true;
+/// The types of the runtime that say which threads run what, and what `reuse-threads` calls that.
+const ASSIGNMENTS: [(&str, &str); 3] = [
+    ("gridfuse::ByWarp", "warp"),
+    ("gridfuse::ByBlock", "block"),
+    ("gridfuse::BySize", "size"),
+];
+
+/// What stands for the granularity at which launches are collected that the parent's threads run, by the first template argument.
+pub fn granularity(assignment: &str) -> String {
+    format!("gridfuse::{TYPE}<{assignment}>")
+}
+
+/// Which threads run what, where such a granularity says so.
+pub fn assignment(granularity: &str) -> Option<&'static str> {
+    if granularity == IN_STREAM {
+        return Some("grid");
     }
-    // A template gets what it leaves its launches to by the name of a parameter.
-    let mentions = other_mentions(db, function).into_iter();
-    let mut around = mentions.filter_map(|mention| function_around(db, mention));
-    source(db, function).contains(".launch(") && around.any(|f| f.signature(db).kernel && own(f))
+    let own = granularity.strip_prefix("gridfuse::ThreadReuse<")?.strip_suffix('>')?;
+    ASSIGNMENTS.iter().find(|(ty, _)| *ty == own).map(|(_, name)| *name)
+}
+
+/// Whether a code declares what launches are left to.
+fn leaves_launches(code: &str) -> bool {
+    code.contains(IN_STREAM) || code.contains("gridfuse::ThreadReuse<")
 }
 
 /// The kernel that runs what its threads have launched, and the function that its body has moved to, of which `function` is one.
@@ -32,15 +49,19 @@ pub fn kernel_with_worker<'db>(
     db: &'db dyn Db,
     function: FunctionItem<'db>,
 ) -> Option<(FunctionItem<'db>, FunctionItem<'db>)> {
-    if !source(db, function).contains(IN_STREAM) {
-        return None;
-    }
+    let code = source(db, function);
     if function.signature(db).kernel {
-        return Some((function, worker_of(db, function)?));
+        return worker_of(db, function)
+            .filter(|_| leaves_launches(&code))
+            .map(|worker| (function, worker));
+    }
+    // A template gets what it leaves its launches to by the name of a parameter.
+    if !leaves_launches(&code) && !code.contains(".launch(") {
+        return None;
     }
     let mentions = other_mentions(db, function).into_iter();
     let mut kernels = mentions.filter_map(|mention| function_around(db, mention));
-    let kernel = kernels.find(|f| f.signature(db).kernel && source(db, *f).contains(IN_STREAM))?;
+    let kernel = kernels.find(|f| f.signature(db).kernel && leaves_launches(&source(db, *f)))?;
     (worker_of(db, kernel)? == function).then_some((kernel, function))
 }
 

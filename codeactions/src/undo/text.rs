@@ -10,6 +10,7 @@ use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 
+use super::copied;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::include::{insertion, insertion_at_head};
@@ -203,16 +204,17 @@ pub fn put_body_back<'db>(
     delete_description(edit, place(db, worker));
     edit.replace(FileRange { file, range: head }, code);
     delete_item(edit, kernel);
+    copied::put_calls_back(edit, db, worker, deleted);
 }
 
-/// Gives a function that a kernel's body has moved to the kernel's head again, without a parameter that a rewrite has given it, and deletes
-/// the kernel.
+/// Gives a function that a kernel's body has moved to the kernel's head again, without the parameters that a rewrite has given it, and
+/// deletes the kernel.
 pub fn put_head_back<'db>(
     edit: &mut EditBuilder<'db>,
     db: &'db dyn Db,
     worker: FunctionItem<'db>,
     kernel: FunctionItem<'db>,
-    added: Option<&str>,
+    added: &[&str],
 ) -> Option<()> {
     let child = Child::read(db, kernel, &mut Names::default(), &mut Refusals::default());
     let tokens = lex::code_tokens_of(db, child.file);
@@ -226,16 +228,21 @@ pub fn put_head_back<'db>(
     if let Some(note) = was::above(&child.text, child.front() as usize).pop() {
         head = note.launch;
     }
-    if let Some(added) = added {
-        let at = params.iter().position(|p| {
+    let front = child.front() as usize;
+    let mut positions = Vec::new();
+    for added in added {
+        positions.push(params.iter().position(|p| {
             let code = child.text.get(p.clone()).unwrap_or("");
-            code.starts_with("gridfuse::") && lex::identifiers(code).any(|word| word == added)
-        })?;
+            code.starts_with("gridfuse::") && lex::identifiers(code).any(|word| word == *added)
+        })?);
+    }
+    // From the last one, so that the places of those in front of it stay.
+    positions.sort_unstable();
+    for at in positions.into_iter().rev() {
         let before = match at.checked_sub(1) {
             Some(before) => params[before].end,
             None => child.params_range().start as usize + 1,
         };
-        let front = child.front() as usize;
         head.replace_range(before - front..params[at].end - front, "");
     }
     let (file, own) = (worker.file(db), place(db, worker).range);

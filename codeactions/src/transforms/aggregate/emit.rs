@@ -478,7 +478,6 @@ impl<'db> Plan<'_, 'db> {
             Form::Block
         };
         collecting.unrestricted |= in_launcher || self.strategy.runs_in_parent();
-        collecting.stays |= !self.strategy.has_kernel();
         let kept = match form {
             Form::Block => self.collection.kept[index],
             Form::Thread | Form::Own => &[],

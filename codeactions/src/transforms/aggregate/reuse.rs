@@ -332,7 +332,7 @@ pub fn move_parents<'db>(
             declarations: plan.declarations(*index, &plan.arena, function, edit),
             behind: runs.collect(),
             unrestricted: true,
-            stays: !plan.strategy.has_kernel(),
+            stays: false,
         };
         outline::outline_collecting(edit, &mut behind, parent, Form::Own, &[], &collecting, names);
         behind.finish(edit, parent);

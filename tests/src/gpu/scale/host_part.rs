@@ -48,7 +48,7 @@ pub const PROGRAMS: [Program; 3] = [
         family: "tc",
         reference: "triangles_on_cpu",
         inputs: &["rmat", "uniform"],
-        peers: &["edge-1", "edge-8", "edge-32"],
+        peers: &["given-1", "given-8", "given-32", "edge-1", "edge-8", "edge-32"],
     },
 ];
 
