@@ -88,7 +88,21 @@ fn replace_by_call_and(
     let before = site.text.get(line..start).unwrap_or("");
     let indent = style::indent_at(&site.text, start);
     let column = style::columns(indent) + before.chars().count() - indent.chars().count();
-    let code = style.list(column, prefix, items, if last.is_some() { "," } else { ")" });
+    // What stands behind it on its line is as wide as it was.
+    let end = place.range.end as usize;
+    let rest = site
+        .text
+        .get(end..style::line_end(&site.text, end))
+        .unwrap_or("")
+        .trim_end();
+    let code = match last {
+        Some(_) => style.list(column, prefix, items, ","),
+        None => {
+            let mut code = style.list(column, prefix, items, &format!("){rest}"));
+            code.truncate(code.len() - rest.len());
+            code
+        }
+    };
     // Aligned below the first item, wherever the statement begins in its line.
     let align = " ".repeat(before.chars().count() - indent.chars().count());
     let mut code = code.replace('\n', &format!("{}{indent}{align}", style.newline));

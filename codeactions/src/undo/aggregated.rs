@@ -16,7 +16,7 @@ use super::layer::{Peeled, of_all_looks};
 use super::text::{
     child_of, delete_item, delete_with_gap, is_used_elsewhere, list, place, put_body_back, put_head_back, source,
 };
-use super::{nested, reused};
+use super::{handed_on, nested, reused};
 use crate::api::rewrite::Rewrite;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
@@ -71,6 +71,19 @@ pub fn peel<'db>(
     why: &mut Option<String>,
 ) -> Option<Option<Peeled>> {
     let code = source(db, parent);
+    let through = handed_on::kernel_of(db, parent).map(|(kernel, launching)| (kernel, None, launching));
+    let through = through.or_else(|| {
+        let (kernel, worker) = reused::kernel_with_worker(db, handed_on::only_caller(db, parent)?)?;
+        Some((kernel, Some(worker), parent))
+    });
+    if let Some((kernel, worker, launching)) = through {
+        let name = launching.name(db);
+        return Some(of_all_looks(looks_of(stream), |looks| {
+            let peeled = peeled(db, kernel, worker, table, (stream, looks), why)?;
+            let function = Some(name.to_owned());
+            Some(Peeled { function, ..peeled })
+        }));
+    }
     if nested::is_part(db, parent) {
         return Some(nested::peel(db, parent, table, stream, why));
     }
@@ -132,12 +145,14 @@ fn peeled<'db>(
         Some(worker) => {
             let range = worker.body_span(db).shift(worker.start(db));
             launches(db, &aggregators, worker, range, launched, &mut edit)?;
+            deleted.extend(handed_on::put_back(db, &aggregators, worker, launched, &mut edit)?);
             put_head_back(&mut edit, db, worker, parent, &arenas)?;
             deleted.extend([place(db, parent), place(db, worker)]);
         }
         None => {
             delete_declarations(db, parent, &aggregators, launched.1.one_line(), &mut edit);
             launches(db, &aggregators, parent, own, launched, &mut edit)?;
+            deleted.extend(handed_on::put_back(db, &aggregators, parent, launched, &mut edit)?);
         }
     }
     numbers_in_variables(db, launching, &aggregators, &mut edit);
@@ -299,6 +314,10 @@ pub fn launches<'db>(
         };
         let declares = word(index + 1) == "(" && index > 0 && word(index - 1) == ">";
         if declares {
+            continue;
+        }
+        // It is handed on, see [`handed_on`].
+        if matches!(word(index + 1), "," | ")") {
             continue;
         }
         if word(index + 1) != "." {

@@ -18,6 +18,7 @@ use crate::emit::target;
 use crate::transforms::aggregate::shared_block;
 
 /// A declaration `gridfuse::Aggregator<Granularity, kernel> name(arena, …);`, or one of what runs launches in the parent's threads.
+#[derive(Clone)]
 pub struct Aggregator<'db> {
     /// Its name.
     pub name: String,
@@ -40,6 +41,7 @@ impl Aggregator<'_> {
 }
 
 /// What runs the collected launches says.
+#[derive(Clone)]
 pub struct Collected<'db> {
     /// The kernel that does; none where the parent's threads do.
     pub kernel: Option<FunctionItem<'db>>,

@@ -5,6 +5,7 @@ mod aggregated;
 mod coarsened;
 mod collector;
 mod copied;
+mod handed_on;
 mod in_child;
 mod launch;
 mod launched_again;

@@ -61,7 +61,15 @@ pub fn list(text: &str, tokens: &[Token], open: usize) -> Option<(Vec<Range<usiz
 }
 
 /// What the runtime header has with template arguments, and stands in lists of arguments.
-const OF_RUNTIME: [&str; 4] = ["followed_by", "launchpad_for", "room_for", "StreamBatch"];
+const OF_RUNTIME: [&str; 7] = [
+    "Aggregator",
+    "StreamBatch",
+    "ThreadReuse",
+    "ThreadReuseInStream",
+    "followed_by",
+    "launchpad_for",
+    "room_for",
+];
 
 fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let code = text.get(range.clone()).unwrap_or("");

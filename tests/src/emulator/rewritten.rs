@@ -146,14 +146,20 @@ impl Rewritten {
         let fix = place_rewrite(id).ok_or_else(|| format!("there is no fix `{id}`"))?;
         let host = host(&self.program);
         let file = host.file(&Path::new(ROOT).join(&self.site.file));
-        let place = FileRange {
-            file: file.ok_or("the file of the launch is lost")?,
-            range: TextRange::empty(self.site.range.start),
+        let file = file.ok_or("the file of the launch is lost")?;
+        let apply = |start: u32| {
+            let range = TextRange::empty(start);
+            let edit = fix.apply(host.db(), FileRange { file, range }, &Options::default());
+            edit.map_err(|refusal| {
+                let reasons: Vec<&str> = refusal.0.iter().map(|reason| reason.text.as_str()).collect();
+                reasons.join("; ")
+            })
         };
-        let edit = fix.apply(host.db(), place, &Options::default()).map_err(|refusal| {
-            let reasons: Vec<&str> = refusal.0.iter().map(|reason| reason.text.as_str()).collect();
-            reasons.join("; ")
-        })?;
+        // An edit of several steps may not say where the launch has gone.
+        let text = file.text(host.db());
+        let calls = text.match_indices(".launch(").map(|(at, _)| at as u32);
+        let edit = apply(self.site.range.start);
+        let edit = edit.or_else(|why| calls.filter_map(|at| apply(at).ok()).next().ok_or(why))?;
         let mut program = self.program.clone();
         for (edited, edits) in &edit.edits {
             let name = edited.strip_prefix(ROOT).unwrap_or(edited);

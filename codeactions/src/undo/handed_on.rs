@@ -1,0 +1,166 @@
+//! Collectors that a kernel hands on to a function, which launches: the call and the function lose the argument, and the launches are put
+//! back there.
+
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, other_mentions};
+
+use super::aggregated::{self, remove_item};
+use super::collector::{Aggregator, declared, tokens_in};
+use super::launch::Looks;
+use super::text::{list, place, source};
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex::{self, Token};
+use crate::facts::site::function_around;
+
+/// The type of a parameter that is a collector of the kernel.
+const TYPE: &str = "gridfuse::Aggregator<";
+
+/// The beginning of the type where the kernel's own threads run what is launched.
+const REUSED: &str = "gridfuse::ThreadReuse";
+
+/// The kernel whose collectors a function gets, and the function; `None` where several kernels share it, or the kernel's whole body has
+/// moved there.
+pub fn kernel_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<(FunctionItem<'db>, FunctionItem<'db>)> {
+    if function.signature(db).kernel {
+        let (_, callee, _) = calls(db, function, &collectors(db, function)).into_iter().next()?;
+        return (kernel_of(db, callee)?.0 == function).then_some((function, callee));
+    }
+    let kernel = only_caller(db, function)?;
+    let code = source(db, kernel);
+    let plain = kernel.signature(db).kernel && code.contains(TYPE) && !code.contains("NestedBatch<");
+    (plain && !is_whole_body(db, kernel)).then_some((kernel, function))
+}
+
+/// The function that hands a collector on to this one, where there is only one.
+pub fn only_caller<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<FunctionItem<'db>> {
+    if !takes_collector(db, function) {
+        return None;
+    }
+    let mut callers: Vec<FunctionItem<'db>> = Vec::new();
+    for mention in other_mentions(db, function) {
+        let around = function_around(db, mention).filter(|f| *f != function)?;
+        if !callers.contains(&around) {
+            callers.push(around);
+        }
+    }
+    match callers.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    }
+}
+
+/// The names of a kernel's collectors.
+fn collectors(db: &dyn Db, kernel: FunctionItem<'_>) -> Vec<String> {
+    let text = kernel.file(db).text(db);
+    let tokens = tokens_in(db, kernel.file(db), place(db, kernel).range);
+    let declared = declared(&text, &tokens).into_iter();
+    let names = declared.filter_map(|at| {
+        let (_, close) = list(&text, &tokens, at + 4)?;
+        Some(tokens.get(close + 1)?.text(&text).to_owned())
+    });
+    names.collect()
+}
+
+/// Whether a function has a parameter that is a collector.
+fn takes_collector(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let params = function.signature(db).params_span;
+    let code = params.text(&function.text(db)).to_owned();
+    code.contains(TYPE) || code.contains(REUSED)
+}
+
+/// Whether a kernel does nothing but call a function with its collectors.
+fn is_whole_body(db: &dyn Db, kernel: FunctionItem<'_>) -> bool {
+    let text = kernel.file(db).text(db);
+    let tokens = tokens_in(db, kernel.file(db), kernel.body_span(db).shift(kernel.start(db)));
+    let statements = tokens.iter().filter(|token| token.text(&text) == ";").count();
+    statements == declared(&text, &tokens).len() + calls(db, kernel, &collectors(db, kernel)).len()
+}
+
+/// The calls in a function that hand one of these collectors on: the token of the collector's name, the function that is called, and the
+/// token of the parenthesis.
+fn calls<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>, names: &[String]) -> Vec<(usize, FunctionItem<'db>, usize)> {
+    let file = kernel.file(db);
+    let text = file.text(db);
+    let tokens = tokens_in(db, file, place(db, kernel).range);
+    let word = |index: usize| tokens.get(index).map_or("", |t: &Token| t.text(&text));
+    let mut found = Vec::new();
+    for at in 2..tokens.len() {
+        let handed_on = names.iter().any(|name| name == word(at)) && matches!(word(at + 1), "," | ")");
+        if !handed_on || !matches!(word(at - 1), "(" | ",") {
+            continue;
+        }
+        let mut depth = 0i32;
+        let open = (0..at).rev().find(|before| {
+            depth += match word(*before) {
+                ")" | "]" | "}" => 1,
+                "(" | "[" | "{" => -1,
+                _ => 0,
+            };
+            depth < 0
+        });
+        let Some(open) = open.filter(|open| *open > 0 && word(*open) == "(") else {
+            continue;
+        };
+        let functions = functions_named(db, file, word(open - 1)).into_iter();
+        let mut functions = functions.filter(|f| f.has_body(db) && takes_collector(db, *f));
+        found.extend(functions.next().map(|callee| (at, callee, open)));
+    }
+    found
+}
+
+/// Takes the collectors away that a kernel hands on to a function, and puts the launches back there; the parameters that are gone.
+pub fn put_back<'db>(
+    db: &'db dyn Db,
+    aggregators: &[Aggregator<'db>],
+    kernel: FunctionItem<'db>,
+    launched: (&str, Looks),
+    edit: &mut EditBuilder<'db>,
+) -> Option<Vec<FileRange>> {
+    let mut gone = Vec::new();
+    let file = kernel.file(db);
+    let text = file.text(db);
+    let tokens = tokens_in(db, file, place(db, kernel).range);
+    let mut done: Vec<FunctionItem<'db>> = Vec::new();
+    let names: Vec<String> = aggregators.iter().map(|aggregator| aggregator.name.clone()).collect();
+    for (at, callee, open) in calls(db, kernel, &names) {
+        let (arguments, _) = list(&text, &tokens, open)?;
+        let position = arguments
+            .iter()
+            .position(|argument| argument.start == tokens[at].start)?;
+        remove_item(edit, file, &arguments, position);
+        // Further calls of the function lose the argument, too; the function loses it once.
+        if done.contains(&callee) {
+            continue;
+        }
+        done.push(callee);
+        let known = aggregators.iter().find(|a| a.name == tokens[at].text(&text))?;
+        let body = gridfuse_analysis::hir::body(db, callee);
+        let param = |index: usize| body.params.get(index).map(|param| body.binding(*param).name.clone());
+        let mut own = known.clone();
+        own.name = param(position)?;
+        // What all launches share has the name there that the function's parameter has.
+        for shared in own.arguments.iter_mut().skip(1) {
+            let same = arguments.iter().position(|a| text.get(a.clone()) == Some(shared));
+            if let Some(name) = same.and_then(param) {
+                *shared = name;
+            }
+        }
+        let range = callee.body_span(db).shift(callee.start(db));
+        aggregated::launches(db, &[own], callee, range, launched, edit)?;
+        for declared in declarations_of(db, callee).into_iter().chain([callee]) {
+            let (file, text) = (declared.file(db), declared.file(db).text(db));
+            let params = declared.signature(db).params_span.shift(declared.start(db));
+            let tokens = lex::code_tokens_of(db, file);
+            let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
+            let (params, _) = list(&text, tokens, open)?;
+            let param = params.get(position)?;
+            let range = TextRange::new(param.start as u32, param.end as u32);
+            gone.push(FileRange { file, range });
+            remove_item(edit, file, &params, position);
+        }
+    }
+    Some(gone)
+}
