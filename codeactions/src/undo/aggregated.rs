@@ -74,7 +74,7 @@ pub fn peel<'db>(
     let through = handed_on::kernel_of(db, parent).map(|(kernel, launching)| (kernel, None, launching));
     let through = through.or_else(|| {
         let (kernel, worker) = reused::kernel_with_worker(db, handed_on::only_caller(db, parent)?)?;
-        Some((kernel, Some(worker), parent))
+        (worker != parent).then_some((kernel, Some(worker), parent))
     });
     if let Some((kernel, worker, launching)) = through {
         let name = launching.name(db);

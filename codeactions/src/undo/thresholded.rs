@@ -137,6 +137,7 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
                 .max()
                 .unwrap_or(0);
             let fits = !launch.contains('\n') && width + 1 + launch.len() <= widest.max(100);
+            let fits = fits && !stood_on_own_line(site, block, outer, edit.style(site.file).brace_on_own_line);
             let style = edit.style(site.file);
             let gap = if fits {
                 " ".to_owned()
@@ -177,6 +178,38 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
         index: site.id.index,
         function: None,
     })
+}
+
+/// Whether a statement without braces stood on a line of its own, as far as the code around it says: where braces do, where the other branch
+/// does, and in a loop, unless other loops have their bodies behind their heads.
+fn stood_on_own_line(site: &Site<'_>, block: StmtId, outer: StmtId, braces_do: bool) -> bool {
+    let body = &site.body;
+    let stands = |statement: StmtId| {
+        let start = site.place(body.stmt(statement).span).range.start as usize;
+        let line = style::line_start(&site.text, start);
+        site.text.get(line..start).is_some_and(|before| before.trim().is_empty())
+    };
+    let has_braces = |statement: StmtId| matches!(body.stmt(statement).kind, StmtKind::Block(_));
+    let loop_body = |kind: &StmtKind| match kind {
+        StmtKind::For { body, .. } | StmtKind::While { body, .. } | StmtKind::RangeFor { body, .. } => Some(*body),
+        _ => None,
+    };
+    match &body.stmt(outer).kind {
+        _ if braces_do => true,
+        StmtKind::If {
+            then,
+            otherwise: Some(otherwise),
+            ..
+        } => {
+            let other = if *then == block { *otherwise } else { *then };
+            !has_braces(other) && stands(other)
+        }
+        StmtKind::If { .. } => false,
+        _ => {
+            let mut others = body.stmts.iter().filter_map(|stmt| loop_body(&stmt.kind));
+            !others.any(|other| other != block && !has_braces(other) && !stands(other))
+        }
+    }
 }
 
 /// The block that holds nothing but this statement, where it is a branch or a loop's body; and what it is that of.
