@@ -127,7 +127,12 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
             let line = style::indent_at(&site.text, braces.start as usize).to_owned();
             let before = site.text.get(..braces.start as usize)?;
             let head = before.trim_end();
-            let launch = style::reindent(launch, &own, &format!("{line}{}", edit.style(site.file).unit));
+            // Behind a comment the brace stands on a line of its own, as the launch did.
+            let inner = match style::columns(&line) > style::columns(outer_indent) {
+                true => line.clone(),
+                false => format!("{line}{}", edit.style(site.file).unit),
+            };
+            let launch = style::reindent(launch, &own, &inner);
             let width = style::columns(outer_indent) + head.len() - style::line_start(&site.text, head.len());
             // The user's lines may be wider than those that rewrites write.
             let widest = site
@@ -142,7 +147,7 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
             let gap = if fits {
                 " ".to_owned()
             } else {
-                format!("{}{line}{}", style.newline, style.unit)
+                format!("{}{inner}", style.newline)
             };
             let range = TextRange::new(head.len() as u32, braces.end);
             edit.replace(FileRange { file: site.file, range }, format!("{gap}{launch}"));
@@ -204,7 +209,7 @@ fn stood_on_own_line(site: &Site<'_>, block: StmtId, outer: StmtId, braces_do: b
             let other = if *then == block { *otherwise } else { *then };
             !has_braces(other) && stands(other)
         }
-        StmtKind::If { .. } => false,
+        StmtKind::If { .. } | StmtKind::DoWhile { .. } => false,
         _ => {
             let mut others = body.stmts.iter().filter_map(|stmt| loop_body(&stmt.kind));
             !others.any(|other| other != block && !has_braces(other) && !stands(other))
@@ -220,9 +225,17 @@ fn sole_block(site: &Site<'_>, branch: StmtId) -> Option<(StmtId, StmtId)> {
     let alone = matches!(&body.stmt(block).kind, StmtKind::Block(stmts) if stmts.len() == 1);
     let controls = matches!(
         body.stmt(outer).kind,
-        StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::RangeFor { .. }
+        StmtKind::If { .. }
+            | StmtKind::For { .. }
+            | StmtKind::While { .. }
+            | StmtKind::DoWhile { .. }
+            | StmtKind::RangeFor { .. }
     );
-    let span = body.stmt(block).span.shift(site.start);
-    let comments = !lex::comments(span.text(&site.text)).is_empty();
+    // The launch keeps its own.
+    let count = |statement: StmtId| {
+        let span = body.stmt(statement).span.shift(site.start);
+        lex::comments(span.text(&site.text)).len()
+    };
+    let comments = site.facts.statement.map(count) != Some(count(block));
     (alone && controls && !comments).then_some((block, outer))
 }
