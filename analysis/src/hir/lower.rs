@@ -305,12 +305,17 @@ impl Lowering<'_> {
                 && let Some(found) = self.member_initialisers(child, source)
             {
                 initialisers = found;
-            } else if matches!(child.kind(), "field_initializer_list" | "ERROR" | "try_statement") {
+            } else if matches!(child.kind(), "field_initializer_list" | "ERROR") {
                 let span = source.span(child);
                 self.problem(span, "this part of the function is not understood");
             }
         }
-        if let Some(block) = definition.child_by_field_id(fields::BODY.id()) {
+        let block = definition.child_by_field_id(fields::BODY.id()).or_else(|| {
+            let mut cursor = definition.walk();
+            // `int main() try { … } catch (…) { … }`
+            definition.named_children(&mut cursor).find(|child| child.kind() == "try_statement")
+        });
+        if let Some(block) = block {
             let root = self.stmt(block, source);
             self.body.root = Some(root);
             // They are done before the body, and see the parameters but not its variables.

@@ -60,6 +60,11 @@ impl Lowering<'_> {
             "while_statement" | "do_statement" | "for_statement" => return self.looping(node, source),
             "for_range_loop" => return self.range_for(node, source),
             "switch_statement" | "case_statement" | "labeled_statement" => return self.labelled(node, source),
+            "try_statement" => match self.try_statement(node, source) {
+                Some(body) => return body,
+                None => return self.unknown_from_children(node, source),
+            },
+            "throw_statement" => return self.throw(node, source),
             "break_statement" => StmtKind::Break,
             "continue_statement" => StmtKind::Continue,
             "return_statement" => {

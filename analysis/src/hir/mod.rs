@@ -17,6 +17,7 @@ mod lower;
 mod lower_declared;
 mod lower_expr;
 mod lower_stmt;
+mod lower_try;
 pub mod macros;
 mod made_items;
 mod made_words;
