@@ -15,7 +15,9 @@ use crate::hir::items::{FunctionItem, TypeItem, items};
 use crate::hir::mentions::{files_mentioning, places_of};
 use crate::hir::names::{unqualified, without_template_arguments};
 use crate::hir::related::mentioned;
-use crate::hir::resolve::{functions_named, is_made_by_macros, may_launch, may_mean, shares_its_name};
+use crate::hir::resolve::{
+    functions_named, is_local_in, is_made_by_macros, may_launch, may_mean_template, shares_its_name,
+};
 use crate::hir::scope::hides_class;
 use crate::hir::visible::visible_names;
 use crate::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, Type, body};
@@ -144,7 +146,9 @@ impl<'db> Search<'db> {
             || signature.conditional
             || signature.uncertain.is_some()
             || signature.params_span.text(&text).contains("...")
-            || signature.template_params.is_some_and(|list| list.text(&text).contains("..."));
+            || signature
+                .template_params
+                .is_some_and(|list| list.text(&text).contains("..."));
         if !alone || fixed {
             return None;
         }
@@ -158,12 +162,18 @@ impl<'db> Search<'db> {
             file,
             range: signature.name_span.shift(function.start(db)),
         };
-        for file in files_mentioning(db, name).iter().filter(|f| may_mean(db, **f, function)) {
+        for file in files_mentioning(db, name)
+            .iter()
+            .filter(|f| may_mean_template(db, **f, function))
+        {
             for mention in places_of(db, *file, name) {
                 if mention.place == own {
                     continue;
                 }
                 let user = mention.identifier_in.filter(|f| f.has_body(db))?;
+                if is_local_in(db, user, name) {
+                    continue;
+                }
                 let body = body(db, user);
                 let (written, args) = use_at(db, user, &body, mention.place)?;
                 match written.and_then(|list| argument(list.text(&user.text(db)), place)) {

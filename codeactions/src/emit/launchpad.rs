@@ -4,8 +4,8 @@ use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
-use crate::facts::instance;
 use crate::facts::child::Child;
+use crate::facts::instance;
 use crate::facts::room::stands_behind;
 use crate::facts::site::Site;
 

@@ -56,7 +56,8 @@ fn acts_on_errors_alone(checks: &Body, error: BindingId) -> bool {
     else {
         return false;
     };
-    let is = |e: ExprId| matches!(checks.expr(checks.strip_parens(e)).kind, ExprKind::Name(Name::Local(b)) if b == error);
+    let is =
+        |e: ExprId| matches!(checks.expr(checks.strip_parens(e)).kind, ExprKind::Name(Name::Local(b)) if b == error);
     let success = |e: ExprId| matches!(&checks.expr(checks.strip_parens(e)).kind, ExprKind::Name(Name::Other(name)) if name == "cudaSuccess");
     match checks.expr(checks.strip_parens(*cond)).kind {
         ExprKind::Binary(BinOp::Ne, a, b) => is(a) && success(b) || success(a) && is(b),

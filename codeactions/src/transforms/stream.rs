@@ -20,7 +20,6 @@ use crate::edit::style::Style;
 use crate::emit::arena::Parent;
 use crate::emit::launchpad::Listed;
 use crate::emit::split::Split;
-use crate::facts::instance;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::child::Param;
@@ -28,6 +27,7 @@ use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
 use crate::facts::guard::Guard;
+use crate::facts::instance;
 use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::moved;
@@ -267,7 +267,11 @@ pub fn without_room(
         .filter_map(|p| Some(crate::edit::one_line::flat(site.expr_source(p.arg?))))
         .collect();
     let template_args = instance::named(site, child);
-    let texts: Vec<&str> = shared.iter().map(String::as_str).chain([template_args.as_str()]).collect();
+    let texts: Vec<&str> = shared
+        .iter()
+        .map(String::as_str)
+        .chain([template_args.as_str()])
+        .collect();
     let words = words_with_macros(site.db, site.file, &texts.join(" "));
     let [grid, block, args] =
         ["grid", "block", "args"].map(|wanted| untaken(site.db, site.file, wanted, |name| words.contains(name)));
