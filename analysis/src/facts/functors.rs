@@ -162,6 +162,7 @@ impl<'db> Search<'db> {
             file,
             range: signature.name_span.shift(function.start(db)),
         };
+        let mut passed = false;
         for file in files_mentioning(db, name)
             .iter()
             .filter(|f| may_mean_template(db, **f, function))
@@ -175,6 +176,7 @@ impl<'db> Search<'db> {
                     continue;
                 }
                 let body = body(db, user);
+                passed = true;
                 let (written, args) = use_at(db, user, &body, mention.place)?;
                 match written.and_then(|list| argument(list.text(&user.text(db)), place)) {
                     Some(ty) => self.of_type(user, &ty)?,
@@ -182,7 +184,8 @@ impl<'db> Search<'db> {
                 }
             }
         }
-        Some(())
+        // Who uses it stands elsewhere.
+        passed.then_some(())
     }
 }
 
