@@ -1,10 +1,11 @@
-//! Which functions a call of an object runs: `op(x)` of a variable whose type is a class, or a template parameter that stands for one.
+//! Which functions a call of an object runs: `op(x)` of a variable whose type is a class, or a template parameter that stands for one, and
+//! which classes those are.
 //!
 //! A parameter of a template stands for what its callers pass, so all of them have to be in sight: whoever else names the function may
 //! pass anything. What isn't one `operator()` for sure (overloads, templates, bases, conversions to pointers of functions, state that a
 //! call changes) is unknown, as is a lambda that a caller passes.
 
-use crate::base::db::Db;
+use crate::base::db::{Db, SourceFile};
 use crate::base::place::FileRange;
 use crate::base::span::Span;
 use crate::base::words::words;
@@ -32,7 +33,7 @@ pub fn called_operators<'db>(
     body: &Body,
     object: BindingId,
 ) -> Option<Vec<FunctionItem<'db>>> {
-    let mut search = Search::new(db);
+    let mut search = Search::new(db, Wanted::Operators);
     search.of_variable(function, body.binding(object))?;
     (!search.found.is_empty()).then_some(search.found)
 }
@@ -40,7 +41,7 @@ pub fn called_operators<'db>(
 /// The class of an object that an expression of `function` makes or names, as it is written there, where what a call of it runs is
 /// certain: `Square` of `Square()`, `F` of a parameter `F f`.
 pub fn functor_class(db: &dyn Db, function: FunctionItem<'_>, body: &Body, object: ExprId) -> Option<String> {
-    let mut search = Search::new(db);
+    let mut search = Search::new(db, Wanted::Operators);
     search.of_value(function, body, object)?;
     if search.found.is_empty() {
         return None;
@@ -61,19 +62,44 @@ pub fn functor_class(db: &dyn Db, function: FunctionItem<'_>, body: &Body, objec
     })
 }
 
+/// The classes that a type parameter of a function's template stands for: all that who calls or launches it gives it. `None` where that
+/// isn't certain.
+pub(crate) fn classes_given<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    parameter: &str,
+) -> Option<Vec<&'db TypeItem>> {
+    let mut search = Search::new(db, Wanted::Classes);
+    search.of_parameter(function, parameter)?;
+    (!search.classes.is_empty()).then_some(search.classes)
+}
+
+/// What is asked of the classes.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    /// What their objects run when they are called.
+    Operators,
+    /// Which they are.
+    Classes,
+}
+
 /// The classes that a template parameter may stand for, and what their objects run when they are called.
 struct Search<'db> {
     db: &'db dyn Db,
+    wanted: Wanted,
     found: Vec<FunctionItem<'db>>,
+    classes: Vec<&'db TypeItem>,
     /// Template parameters that are looked into, by the functions whose they are.
     seen: Vec<(FunctionItem<'db>, String)>,
 }
 
 impl<'db> Search<'db> {
-    fn new(db: &'db dyn Db) -> Self {
+    fn new(db: &'db dyn Db, wanted: Wanted) -> Self {
         Search {
             db,
+            wanted,
             found: Vec::new(),
+            classes: Vec::new(),
             seen: Vec::new(),
         }
     }
@@ -116,7 +142,14 @@ impl<'db> Search<'db> {
         if name.contains(['*', '&', '(', '[', ' ']) || hides_class(self.db, function, &name) {
             return None;
         }
-        let operator = operator_of(self.db, function, unqualified(&name))?;
+        let (home, class) = class_named(self.db, function, unqualified(&name))?;
+        if self.wanted == Wanted::Classes {
+            // Where a class stands, only its functions say.
+            (!name.contains("::")).then_some(())?;
+            self.classes.push(class);
+            return Some(());
+        }
+        let operator = operator_of(self.db, function, home, class)?;
         let full = without_template_arguments(operator.name(self.db));
         let scopes = full.rsplit_once("::").map_or("", |(class, _)| class);
         let written = name.trim_start_matches("::");
@@ -156,7 +189,7 @@ impl<'db> Search<'db> {
         let index = own_body.params.iter().position(|p| {
             let ty = &own_body.binding(*p).ty;
             is_object(ty) && ty.base == parameter
-        })?;
+        });
         let place = signature.template_names.iter().position(|name| name == parameter)?;
         let own = FileRange {
             file,
@@ -180,7 +213,7 @@ impl<'db> Search<'db> {
                 let (written, args) = use_at(db, user, &body, mention.place)?;
                 match written.and_then(|list| argument(list.text(&user.text(db)), place)) {
                     Some(ty) => self.of_type(user, &ty)?,
-                    None => self.of_value(user, &body, *args.get(index)?)?,
+                    None => self.of_value(user, &body, *args.get(index?)?)?,
                 }
             }
         }
@@ -243,8 +276,8 @@ fn argument(list: &str, index: usize) -> Option<String> {
     (!part.trim().is_empty()).then(|| part.trim().to_owned())
 }
 
-/// The `operator()` that a call of an object of this class runs: there is one, it isn't a template, and it leaves its object as it is.
-fn operator_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>, class: &str) -> Option<FunctionItem<'db>> {
+/// The one class of this name that a function sees, with the file that it stands in.
+fn class_named<'db>(db: &'db dyn Db, function: FunctionItem<'db>, class: &str) -> Option<(SourceFile, &'db TypeItem)> {
     let file = function.file(db);
     let names = visible_names(db, file);
     let hidden = names.aliases.contains_key(class)
@@ -254,18 +287,29 @@ fn operator_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>, class: &str) -
     if hidden {
         return None;
     }
-    let files = included_files(db, file);
-    let classes = files.iter().flat_map(|file| {
+    let classes = included_files(db, file).iter().flat_map(|file| {
         let types = items(db, *file).types.iter().map(|ty| (*file, ty));
-        types.filter(|(_, ty)| ty.name == class)
+        types.filter(|(_, ty)| ty.name == class && !ty.is_enum)
     });
     let classes: Vec<_> = classes.collect();
-    let [(home, ty)] = classes.as_slice() else { return None };
-    if !is_plain_class(ty) || words(&home.text(db)).any(|word| word == "mutable") {
+    let [only] = classes.as_slice() else { return None };
+    Some(*only)
+}
+
+/// The `operator()` that a call of an object of this class runs: there is one, it isn't a template, and it leaves its object as it is.
+fn operator_of<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    home: SourceFile,
+    class: &TypeItem,
+) -> Option<FunctionItem<'db>> {
+    if !is_plain_class(class) || words(&home.text(db)).any(|word| word == "mutable") {
         return None;
     }
-    let of_class = |f: &FunctionItem<'db>| class_of_name(db, *f) == class && symbol_of(db, *f).as_deref() == Some("()");
-    let functions = files.iter().flat_map(|file| items(db, *file).functions.iter().copied());
+    let of_class =
+        |f: &FunctionItem<'db>| class_of_name(db, *f) == class.name && symbol_of(db, *f).as_deref() == Some("()");
+    let files = included_files(db, function.file(db)).iter();
+    let functions = files.flat_map(|file| items(db, *file).functions.iter().copied());
     let operators: Vec<FunctionItem<'db>> = functions.filter(of_class).collect();
     let [operator] = operators.as_slice() else { return None };
     (is_plain_operator(db, *operator) && !launches_somewhere(db, *operator)).then_some(*operator)
@@ -273,7 +317,7 @@ fn operator_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>, class: &str) -
 
 /// A class without bases, virtual functions and conversions.
 fn is_plain_class(ty: &TypeItem) -> bool {
-    !ty.is_enum && ty.bases.is_empty() && !ty.nontrivial && ty.hidden.is_none() && ty.implicit.is_empty()
+    ty.bases.is_empty() && !ty.nontrivial && ty.hidden.is_none() && ty.implicit.is_empty()
 }
 
 /// The class that a function is a member of, without template arguments.

@@ -148,7 +148,7 @@ impl Collector<'_> {
                     for name in child.children_by_field_name("declarator", &mut cursor) {
                         if constant {
                             let name = crate::hir::declarator::declared_name(self.text(name));
-                            item.constants.push(name.to_owned());
+                            item.constants.push((ty.clone(), name.to_owned()));
                         } else {
                             item.fields.push((ty.clone(), self.text(name).to_owned()));
                         }

@@ -165,3 +165,54 @@ void run(float* out, const int* row, int n) { parent<float><<<(n + 127) / 128, 1
     let value = text.replace("(T* out, int count, T value)", "(float* out, int count, T value)");
     refuses("aggregate-block", &value, "are deduced");
 }
+
+/// A kernel that launches itself with a block of a size that its template's argument says.
+fn sized(settings: &str, host: &str) -> String {
+    format!(
+        r#"{settings}
+template <class S> __global__ void kernel(int* out, int depth) {{
+    atomicAdd(out, 1);
+    if (threadIdx.x == 0 && depth > 0) $0kernel<S><<<2, S::THREADS>>>(out, depth - 1);
+}}
+{host}
+"#
+    )
+}
+
+#[test]
+fn constants_of_template_arguments() {
+    const SMALL: &str = "struct Small { static const int THREADS = 32; };";
+    const HOST: &str = "void run(int* out) { kernel<Small><<<1, 32>>>(out, 3); }";
+    rewrite("aggregate-block", &sized(SMALL, HOST));
+    let two = format!("{SMALL}\nstruct Large {{ static constexpr unsigned THREADS = 64; }};");
+    let both = "void run(int* out) { kernel<Small><<<1, 32>>>(out, 3); kernel<Large><<<1, 32>>>(out, 3); }";
+    rewrite("aggregate-block", &sized(&two, both));
+    let refuse = |settings: &str, host: &str| {
+        refuses("aggregate-block", &sized(settings, host), "may have several dimensions");
+    };
+    let with = |other: &str| format!("{SMALL}\n{other}");
+    let size =
+        "struct Size { unsigned n; __host__ __device__ constexpr operator dim3() const { return dim3(n, 2); } };";
+    // No number, or not in all of them, or who knows where.
+    refuse("struct Small { static const dim3 THREADS; };", HOST);
+    refuse(
+        &format!("{size}\nstruct Small {{ static constexpr Size THREADS = {{32}}; }};"),
+        HOST,
+    );
+    refuse(
+        &with(&format!(
+            "{size}\nstruct Large {{ static constexpr Size THREADS = {{32}}; }};"
+        )),
+        both,
+    );
+    refuse(
+        &with("template <class T> struct Large { static const int THREADS = 1; };"),
+        "template <class T> void run(int* out) { kernel<typename T::Inner><<<1, 32>>>(out, 3); }",
+    );
+    refuse(SMALL, "");
+    refuse(
+        SMALL,
+        "namespace other { void run(int* out) { kernel<unseen::Small><<<1, 32>>>(out, 3); } }",
+    );
+    refuse(SMALL, "auto pointer = &kernel<Small>;");
+}
