@@ -11,6 +11,7 @@ use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::callee::{Callee, callee};
 use crate::facts::hidden::{class_of, symbol_of};
+use crate::facts::uniformity::memory::Places;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, TypeItem, items};
 use crate::hir::mentions::{files_mentioning, places_of};
@@ -148,6 +149,15 @@ impl<'db> Search<'db> {
             (!name.contains("::")).then_some(())?;
             self.classes.push(class);
             return Some(());
+        }
+        // Whoever hands it on copies it.
+        let places = Places {
+            db: self.db,
+            function,
+            body: &body(self.db, function),
+        };
+        if places.is_opaque(&name, &[]) {
+            return None;
         }
         let operator = operator_of(self.db, function, home, class)?;
         let full = without_template_arguments(operator.name(self.db));

@@ -99,6 +99,8 @@ fn what_is_called_is_not_certain() {
         "struct Op { int n; __device__ int operator()(int x) const { return ((Op*)this)->n += x; } };",
         "struct Op { int operator()(int x) const; };",
         "template <class T> struct Op { __device__ int operator()(int x) const { return x; } };\ntemplate <> struct Op<int> { __device__ int operator()(int x) const { return 2; } };",
+        // Copying it runs code.
+        "struct Held { int* p; __device__ Held(const Held& h) { atomicAdd(h.p, 1); } };\nstruct Op { Held held; __device__ int operator()(int x) const { return x; } };",
         // Two classes of that name.
         "namespace a { struct Op { __device__ int operator()(int x) const { return x; } }; }\nstruct Op { __device__ int operator()(int x) const { return 2; } };",
         // It launches.
