@@ -12,6 +12,7 @@ use crate::base::preprocess::MacroState;
 use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::bindings::binds_by_get;
+use crate::facts::functors::called_operators;
 use crate::facts::uniformity::memory::{Class, Places};
 use crate::hir::declarator::declared_name;
 use crate::hir::declarator::is_array;
@@ -270,11 +271,22 @@ fn operators_used<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body
     for (index, expr) in body.exprs.iter().enumerate() {
         let used = operator_use(body, ExprId(index as u32));
         let used = used.filter(|(_, operands)| operands.iter().any(|e| !types.is_plain(*e, 0)));
+        // Those are followed as any call is.
+        let used = used.filter(|(symbol, operands)| *symbol != "()" || !is_followed(db, function, body, operands));
         if let Some((symbol, _)) = used {
             found.push((symbol, expr.span));
         }
     }
     found
+}
+
+/// Whether it is known which `operator()` a call of an object runs.
+fn is_followed<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, operands: &[ExprId]) -> bool {
+    let known = |operand: &ExprId| match body.expr(*operand).kind {
+        ExprKind::Name(Name::Local(object)) => called_operators(db, function, body, object).is_some(),
+        _ => false,
+    };
+    operands.iter().all(known)
 }
 
 /// The operator that an expression is, as it is written, with its operands that may be a class's: the object comes first.
@@ -316,7 +328,7 @@ pub(crate) fn some_class_runs_unseen(db: &dyn Db, file: SourceFile) -> bool {
 }
 
 /// The class that a function is a member of.
-fn class_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> &'db str {
+pub(crate) fn class_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> &'db str {
     function.name(db).rsplit("::").nth(1).unwrap_or("")
 }
 

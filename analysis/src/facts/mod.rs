@@ -7,6 +7,7 @@ pub(crate) mod defaults;
 pub mod dependence;
 pub mod effects;
 pub mod escape;
+pub mod functors;
 pub mod groups;
 pub mod hidden;
 pub mod launch;

@@ -109,7 +109,7 @@ impl Lowering<'_> {
             .iter()
             .flat_map(|f| &items(self.db, *f).types)
             .any(|t| {
-                t.constants.iter().any(|c| c == name)
+                t.constants.iter().any(|(_, constant)| constant == name)
                     || t.fields
                         .iter()
                         .any(|(_, d)| crate::hir::declarator::declared_name(d) == name)

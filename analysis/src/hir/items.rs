@@ -211,8 +211,8 @@ pub struct TypeItem {
     pub fields: Vec<(String, String)>,
     /// Its default member initialisers and conversion functions, as written: what its objects are made from, or become, and no name says.
     pub implicit: String,
-    /// Names of its static constants.
-    pub constants: Vec<String>,
+    /// Its static constants as (type as written, name).
+    pub constants: Vec<(String, String)>,
     /// Names of its members that are no functions: fields, constants, types, aliases, enumerators.
     pub members: BTreeSet<String>,
 }

@@ -30,6 +30,7 @@ use crate::hir::items::TypeItem;
 use crate::hir::items::Written;
 use crate::hir::made_items::made_items;
 use crate::hir::names::without_template_arguments;
+use crate::hir::outline_classes::{class_name, name_by_typedef};
 use crate::hir::settled::patched_items;
 use crate::hir::word::Word;
 
@@ -352,7 +353,7 @@ impl<'a> Collector<'a> {
                 "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
                     self.type_item(node, context.template);
                     // A specialisation's members count as the template's: any of them may be meant.
-                    let name = node.child_by_field_id(fields::NAME.id()).map_or("", |n| self.text(n));
+                    let name = class_name(node).map_or("", |n| self.text(n));
                     let name = without_template_arguments(name);
                     inner.prefix = format!("{}{name}::", context.prefix);
                     inner.in_class = true;
@@ -434,8 +435,13 @@ impl<'a> Collector<'a> {
             }
             return;
         }
+        // That is its name: nothing else is there for which it would stand.
+        let own = defined_type(node).and_then(|ty| name_by_typedef(ty, node));
         let mut cursor = node.walk();
         for name in node.children_by_field_name("declarator", &mut cursor) {
+            if own == Some(name) {
+                continue;
+            }
             let words = self.text(name).trim_matches(['*', ' ', '&']).to_owned();
             let target = typedef_target(node, name, |n| self.text(n)) + self.restrict_by_macro(node);
             self.items.aliases.push((words, target));

@@ -77,10 +77,7 @@ impl Collector<'_> {
 
     /// Notes a class or an enum. `template`: what it is one by.
     pub(super) fn type_item(&mut self, node: Node<'_>, template: Option<Node<'_>>) {
-        let Some(name) = node
-            .child_by_field_id(fields::NAME.id())
-            .map(|n| without_template_arguments(self.text(n)))
-        else {
+        let Some(name) = class_name(node).map(|n| without_template_arguments(self.text(n))) else {
             return;
         };
         let Some(body) = node.child_by_field_id(fields::BODY.id()) else {
@@ -151,7 +148,7 @@ impl Collector<'_> {
                     for name in child.children_by_field_name("declarator", &mut cursor) {
                         if constant {
                             let name = crate::hir::declarator::declared_name(self.text(name));
-                            item.constants.push(name.to_owned());
+                            item.constants.push((ty.clone(), name.to_owned()));
                         } else {
                             item.fields.push((ty.clone(), self.text(name).to_owned()));
                         }
@@ -193,6 +190,33 @@ impl Collector<'_> {
         }
         self.items.types.push(item);
     }
+}
+
+/// The name of a class or an enum.
+pub(super) fn class_name(node: Node<'_>) -> Option<Node<'_>> {
+    let written = node.child_by_field_id(fields::NAME.id());
+    written.or_else(|| name_by_typedef(node, node.parent()?))
+}
+
+/// `typedef struct { … } Name, *Pointer;`: the name that a class or an enum without one gets for linkage, and by which it is known
+/// ([dcl.typedef]). It is the first that stands for the type itself.
+pub(super) fn name_by_typedef<'t>(node: Node<'t>, around: Node<'t>) -> Option<Node<'t>> {
+    if around.kind() != "type_definition" || around.child_by_field_id(fields::TYPE.id()) != Some(node) {
+        return None;
+    }
+    let unnamed = node.child_by_field_id(fields::NAME.id()).is_none();
+    // `typedef const struct { … } Name;` stands for something else than the class.
+    let at_once = node.prev_sibling().is_some_and(|before| before.kind() == "typedef");
+    let mut cursor = around.walk();
+    let first = around
+        .children_by_field_name("declarator", &mut cursor)
+        .find(|declarator| declarator.kind() == "type_identifier")?;
+    let mut cursor = around.walk();
+    let whole = around.children(&mut cursor).all(|part| {
+        let declarator = part.kind() == "type_identifier" || part.kind().ends_with("_declarator");
+        part == node || declarator || matches!(part.kind(), "typedef" | "," | ";" | "comment")
+    });
+    (unnamed && at_once && whole).then_some(first)
 }
 
 /// The `#include` lines of a text.

@@ -57,7 +57,7 @@ pub fn related_functions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> H
 }
 
 /// The functions that a function mentions, or that a macro does that it uses.
-fn mentioned<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
+pub(crate) fn mentioned<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
     let text = function.text(db);
     let mut names: HashSet<&str> = words(&text).collect();
     for (_, state) in function_macros(db, function).states.values().flatten() {

@@ -465,6 +465,17 @@ pub(crate) fn may_mean<'db>(db: &'db dyn Db, file: SourceFile, function: Functio
     (definitions.is_empty() || definitions.contains(&&function)) && may_be_linked(db, file, function.file(db))
 }
 
+/// Whether the name of a template may mean it in this file: only where its definition, or a declaration of a template, is in sight, as no
+/// function declares one for itself.
+pub(crate) fn may_mean_template<'db>(db: &'db dyn Db, file: SourceFile, template: FunctionItem<'db>) -> bool {
+    let home = template.file(db);
+    let same = visible(db, file).functions.get(unqualified(template.name(db)));
+    let declares = |f: &FunctionItem<'db>| !f.has_body(db) && f.signature(db).template_params.is_some();
+    file == home
+        || same.into_iter().flatten().any(|f| *f == template || declares(f))
+        || seen_in_context(db, file).may_contain(home)
+}
+
 /// Whether the last segment of a name stands for nothing but a local variable in a function.
 pub(crate) fn is_local_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, last: &str) -> bool {
     let body = body(db, function);

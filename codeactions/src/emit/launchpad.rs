@@ -5,6 +5,7 @@ use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::child::Child;
+use crate::facts::instance;
 use crate::facts::room::stands_behind;
 use crate::facts::site::Site;
 
@@ -28,13 +29,8 @@ impl Listed<'_, '_> {
     }
 
     /// `<T>`, as the launch by device code has them, or nothing.
-    fn template_args(&self) -> &str {
-        let span = self
-            .launch
-            .launch
-            .template_args
-            .filter(|_| self.child.template.is_some());
-        span.map_or("", |t| self.launch.source(t))
+    fn template_args(&self) -> String {
+        instance::named(self.launch, self.child)
     }
 
     /// Refuses a kernel that the host can't name.
@@ -58,7 +54,7 @@ impl Listed<'_, '_> {
         };
         let own = &self.launch.parent.signature(host.db).template_names;
         let elsewhere = scope(host) != scope(self.launch);
-        let odd = lex::identifiers(self.template_args())
+        let odd = lex::identifiers(&self.template_args())
             .any(|w| own.iter().any(|n| n == w) || elsewhere && !crate::facts::calls::is_plain_type(w));
         if odd {
             refusals.add(

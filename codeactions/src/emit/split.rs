@@ -128,14 +128,12 @@ impl<'a> Split<'a> {
 
     /// What a uniform argument is written as at the top of the kernel, given its source there: a constant of the host has no
     /// address in device code.
-    pub fn at_top(site: &Site<'_>, param: &Param, source: String, host_constant: bool) -> String {
+    pub fn at_top(site: &Site<'_>, child: &Child<'_>, param: &Param, source: String, host_constant: bool) -> String {
         if !host_constant {
             return source;
         }
-        let mut scratch = Refusals::default();
         let base = &param.ty.base;
-        let child = site.child(&mut scratch);
-        let ty = child.and_then(|child| with_values(base, child.signature(site.db), &written_values(site, child)));
+        let ty = with_values(base, child.item.signature(site.db), &instance::values(site, child));
         format!("static_cast<{}>({source})", ty.as_ref().unwrap_or(base))
     }
 
@@ -208,7 +206,7 @@ fn narrowing(site: &Site<'_>, child: &Child<'_>, arg: ExprId, written: &str) -> 
             _ => break,
         }
     }
-    let is_class = names.types.contains(wanted.as_str())
+    let is_class = names.types.contains(wanted.split('<').next().unwrap_or(&wanted).trim())
         || (crate::facts::calls::is_plain_type(&wanted) && crate::facts::calls::VECTORS.contains(&wanted.as_str()));
     if is_class || ctype::literal_fits(site, arg, &wanted) {
         return None;

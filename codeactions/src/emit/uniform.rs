@@ -99,7 +99,7 @@ impl<'a, 'db> Uniform<'a, 'db> {
                 if constant && !self.has_same_type(kernel, *child, &param.ty.base) {
                     return None;
                 }
-                let text = Split::at_top(site, param, text, constant);
+                let text = Split::at_top(site, &self.children[*child], param, text, constant);
                 if all.get(&kernel).is_some_and(|known| *known != text) {
                     return None;
                 }

@@ -25,12 +25,7 @@ fn in_file(db: &dyn Db, file: SourceFile, class: &str) -> Option<u64> {
     let word = |at: usize| tokens.get(at).map_or("", |t: &lex::Token| t.text(&text));
     let mut largest = None;
     for name in (0..tokens.len()).filter(|at| word(*at) == class) {
-        // Back to `struct`, over attributes and what they hold.
-        let head = (0..name)
-            .rev()
-            .take_while(|at| !matches!(word(*at), ";" | "{" | "}"))
-            .find(|at| matches!(word(*at), "struct" | "class" | "union"));
-        let Some(head) = head else { continue };
+        let Some(head) = head_of(&word, name) else { continue };
         let mut depth = 0u32;
         for at in head..tokens.len() {
             match word(at) {
@@ -43,10 +38,23 @@ fn in_file(db: &dyn Db, file: SourceFile, class: &str) -> Option<u64> {
                 }
                 _ => {}
             }
-            if depth == 0 && word(at) == "}" {
-                break;
-            }
         }
     }
     largest
+}
+
+/// Where `struct` stands in front of the name at `name`: over attributes and what they hold, and over the class's body where the name is
+/// the typedef's.
+fn head_of<'a>(word: &impl Fn(usize) -> &'a str, name: usize) -> Option<usize> {
+    let mut depth = 0u32;
+    for at in (0..name).rev() {
+        match word(at) {
+            "}" => depth += 1,
+            "{" => depth = depth.checked_sub(1)?,
+            ";" if depth == 0 => return None,
+            "struct" | "class" | "union" if depth == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
 }

@@ -1,6 +1,7 @@
 //! Which instance of a kernel that is a template a launch means, also where the template arguments are deduced.
 
-use gridfuse_analysis::hir::{ExprKind, Name};
+use gridfuse_analysis::facts::functors::functor_class;
+use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
 
 use crate::edit::lex;
 use crate::facts::child::Child;
@@ -38,20 +39,22 @@ pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String
             return Some(name.clone());
         }
         let is_type = signature.template_types.contains(name);
-        let mut params = child.params.iter().zip(&site.launch.args);
-        params.find_map(|(param, arg)| {
-            if !is_type || param.ty.base != *name {
-                return None;
-            }
+        let params = child.params.iter().zip(&site.launch.args);
+        let mut params: Vec<_> = params.filter(|(param, _)| is_type && param.ty.base == *name).collect();
+        // Of what a pointer points to, more is known than of a value: no parameter of the launching function is a reference there.
+        params.sort_by_key(|(param, _)| param.ty.pointers == 0);
+        params.into_iter().find_map(|(param, arg)| {
             if param.ty.is_value() {
-                return ctype::type_of(site, *arg).filter(|ty| crate::facts::calls::is_plain_type(ty));
+                return of_value(site, *arg);
             }
             let ExprKind::Name(Name::Local(binding)) = site.body.expr(site.body.strip_parens(*arg)).kind else {
                 return None;
             };
             let ty = &site.body.binding(binding).ty;
             let pointer = ty.pointers == 1 && param.ty.pointers == 1 && ty.array.is_empty();
-            if !pointer || ty.complex || ty.reference || !crate::facts::calls::is_plain_type(&ty.base) {
+            let of_parent = site.parent.signature(site.db).template_types.contains(&ty.base);
+            let known = of_parent || crate::facts::calls::is_plain_type(&ty.base);
+            if !pointer || ty.complex || ty.reference || !known {
                 return None;
             }
             let constant = ty.const_base && !param.ty.const_base;
@@ -70,6 +73,31 @@ pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String
         .iter()
         .map(|name| Some((name.clone(), value(name)?)))
         .collect()
+}
+
+/// The type that is deduced from an argument that is passed by value: a number's, or that of an object that can be called.
+fn of_value(site: &Site<'_>, arg: ExprId) -> Option<String> {
+    ctype::type_of(site, arg)
+        .filter(|ty| crate::facts::calls::is_plain_type(ty))
+        .or_else(|| functor_class(site.db, site.parent, &site.body, arg))
+}
+
+/// Names of a child's template parameters with their arguments at a launch, written or deduced; empty where they aren't known.
+pub fn values(site: &Site<'_>, child: &Child<'_>) -> Vec<(String, String)> {
+    match site.launch.template_args {
+        Some(_) => written_values(site, child.item),
+        None => deduced(site, child).unwrap_or_default(),
+    }
+}
+
+/// The template arguments of a launch as what is made of its child has to be given them, which deduces nothing: those that are written
+/// where some are, else those that are deduced.
+pub fn named(site: &Site<'_>, child: &Child<'_>) -> String {
+    match site.launch.template_args {
+        Some(_) if child.template.is_none() => String::new(),
+        Some(written) => site.source(written).to_owned(),
+        None => arguments(site, child).unwrap_or_default(),
+    }
 }
 
 /// The template arguments of a launch with their angle brackets, all of them written, or deduced; empty for what is no template.

@@ -5,6 +5,7 @@ pub mod allocations;
 pub(crate) mod barriers;
 pub(crate) mod builtin_objects;
 pub(crate) mod calls;
+pub(crate) mod checked_calls;
 pub(crate) mod child;
 pub(crate) mod cluster;
 pub(crate) mod combinable;

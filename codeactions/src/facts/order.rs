@@ -14,6 +14,7 @@ use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
+use crate::facts::checked_calls::checked;
 use crate::facts::cluster::Function;
 use crate::facts::cluster::callers;
 use crate::facts::handed_on::handed_on;
@@ -429,7 +430,7 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
             }
         }
         let call = stmt.and_then(|s| match body.stmt(s).kind {
-            StmtKind::Expr(e) => match body.expr(body.strip_parens(e)) {
+            StmtKind::Expr(e) => match body.expr(checked(site, e)) {
                 Expr {
                     kind: ExprKind::Call {
                         name: Some(name), args, ..

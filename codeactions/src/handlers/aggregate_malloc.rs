@@ -577,10 +577,13 @@ impl Definition {
                 let named = |at: usize| word(at) == name && matches!(word(at + 1), "{" | ":" | "final");
                 let mut own = Definition::default();
                 let end = own.read(start + 1, &word);
-                // `typedef struct { … } Node;`
-                if (start + 1..open).any(named) || word(end + 1) == name {
+                // `typedef struct { … } __align__(16) Node;`
+                let behind = end + 1..tokens.len();
+                let behind = behind.take_while(|at| word(*at) != ";").map(&word);
+                let behind: Vec<&str> = behind.collect();
+                if (start + 1..open).any(named) || behind.contains(&name) {
                     found.initialises |= own.initialises;
-                    found.aligns |= own.aligns;
+                    found.aligns |= own.aligns || behind.iter().copied().any(asks_for_alignment);
                 }
             }
         }
@@ -600,10 +603,13 @@ impl Definition {
                 "}" => depth -= 1,
                 "" => return at,
                 "=" => self.initialises = true,
-                "alignas" | "__align__" | "aligned" | "__aligned__" => self.aligns = true,
-                _ => {}
+                word => self.aligns |= asks_for_alignment(word),
             }
         }
         from
     }
+}
+
+fn asks_for_alignment(word: &str) -> bool {
+    matches!(word, "alignas" | "__align__" | "aligned" | "__aligned__")
 }

@@ -20,6 +20,7 @@ mod fire_and_forget;
 mod fission;
 mod fixes;
 mod flatten_recursion;
+mod functors;
 mod graphs;
 mod heads;
 mod hidden;

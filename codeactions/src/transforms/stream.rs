@@ -27,6 +27,7 @@ use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
 use crate::facts::guard::Guard;
+use crate::facts::instance;
 use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::moved;
@@ -265,14 +266,18 @@ pub fn without_room(
         .uniform()
         .filter_map(|p| Some(crate::edit::one_line::flat(site.expr_source(p.arg?))))
         .collect();
-    let template_args = site.launch.template_args.map_or("", |t| site.source(t));
-    let texts: Vec<&str> = shared.iter().map(String::as_str).chain([template_args]).collect();
+    let template_args = instance::named(site, child);
+    let texts: Vec<&str> = shared
+        .iter()
+        .map(String::as_str)
+        .chain([template_args.as_str()])
+        .collect();
     let words = words_with_macros(site.db, site.file, &texts.join(" "));
     let [grid, block, args] =
         ["grid", "block", "args"].map(|wanted| untaken(site.db, site.file, wanted, |name| words.contains(name)));
     let record = crate::facts::qualified::qualified(site, child, record);
     let of_record = if split.depends_on_template(child) {
-        template_args
+        template_args.as_str()
     } else {
         ""
     };

@@ -50,7 +50,7 @@ impl<'db> Named<'db> {
         self.does(What::Unknown, name, span, at);
     }
 
-    fn runs(&mut self, functions: Vec<FunctionItem<'db>>, at: Span) {
+    pub(super) fn runs(&mut self, functions: Vec<FunctionItem<'db>>, at: Span) {
         if !functions.is_empty() {
             self.found.push(Step::Runs { functions, at });
         }

@@ -10,6 +10,7 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::{Callee, by_name, callee};
 use crate::facts::defaults::default_may_run;
+use crate::facts::functors::called_operators;
 use crate::facts::groups::group_call;
 use crate::facts::hidden::hidden;
 use crate::facts::uniformity::memory::{MemoryClass, Places, Root};
@@ -289,7 +290,9 @@ impl<'db> Scan<'_, 'db> {
                 }
             }
             ExprKind::Name(Name::Local(b)) => {
-                if !is_lambda(body, *b) {
+                if let Some(operators) = called_operators(db, self.function, body, *b) {
+                    self.named.runs(operators, called.span);
+                } else if !is_lambda(body, *b) {
                     let what = format!("a call of `{}`", body.binding(*b).name);
                     self.named.unknown(what, span, called.span);
                 }

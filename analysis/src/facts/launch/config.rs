@@ -7,13 +7,14 @@ use crate::base::command::DefaultStream;
 use crate::base::db::{Db, SourceFile};
 use crate::facts::callee::{Callee, callee};
 use crate::facts::dependence::{Interval, integer};
+use crate::facts::functors::classes_given;
 use crate::facts::hidden::{is_plain, symbol, symbol_of, unary};
 use crate::facts::streams::creates_stream;
 use crate::facts::uniformity::class_changes;
 use crate::facts::uniformity::memory::Places;
 use crate::hir::flow::evaluation;
 use crate::hir::included::included_files;
-use crate::hir::items::{FunctionItem, items};
+use crate::hir::items::{FunctionItem, TypeItem, items};
 use crate::hir::library::{known, vector_fields};
 use crate::hir::names::unqualified;
 use crate::hir::plain_types::NUMBERS;
@@ -463,6 +464,7 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
                     known => known.filter(|_| !global.pointer && global.dims == 0),
                 }
             }
+            Meaning::Unknown if is_number_of_parameter(db, function, name) => Some(true),
             Meaning::Unknown => {
                 let value = function.signature(db).template_names.contains(name)
                     && !function.signature(db).template_types.contains(name);
@@ -473,6 +475,19 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
         },
         _ => None,
     }
+}
+
+/// `Settings::THREADS` of a template parameter: a static constant of all classes that are given for it, and a number in each.
+fn is_number_of_parameter(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
+    let Some((parameter, constant)) = name.split_once("::") else {
+        return false;
+    };
+    let number = |class: &&TypeItem| {
+        let mut types = class.constants.iter().filter(|(_, name)| name == constant);
+        types.next().is_some_and(|(ty, _)| NUMBERS.contains(&ty.as_str())) && types.next().is_none()
+    };
+    function.signature(db).template_types.iter().any(|own| own == parameter)
+        && classes_given(db, function, parameter).is_some_and(|classes| classes.iter().all(number))
 }
 
 /// A function whose head says that it returns a number, and no class of it: `P<unsigned> f()`.

@@ -194,7 +194,7 @@ impl Places<'_> {
             .iter()
             .flat_map(|f| &items(self.db, *f).types)
             .filter(|t| class.is_none_or(|c| c == t.name));
-        types.any(|t| t.constants.iter().any(|c| c == last))
+        types.any(|t| t.constants.iter().any(|(_, constant)| constant == last))
     }
 
     /// The type that a name stands for; the name itself where it is the function's own, which may be any type.

@@ -25,6 +25,7 @@ use crate::emit::split::Split;
 use crate::emit::target;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
+use crate::facts::instance;
 use crate::facts::movable::Form;
 use crate::facts::moved;
 use crate::facts::moved::Spot;
@@ -183,8 +184,7 @@ impl<'db> Plan<'_, 'db> {
         else {
             return group.kernel.clone();
         };
-        let template_args = site.launch.template_args.map_or("", |t| site.source(t));
-        let template_args = if child.template.is_some() { template_args } else { "" };
+        let template_args = instance::named(site, child);
         format!(
             "{}{template_args}",
             crate::facts::qualified::qualified(site, child, &group.kernel)
@@ -237,11 +237,9 @@ impl<'db> Plan<'_, 'db> {
         };
         let site = &self.collection.cluster.sites[*launch];
         let record = qualified(site, child, &group_of.record);
-        let template_args = site.launch.template_args.map_or("", |t| site.source(t));
-        let of_record = if split.depends_on_template(child) {
-            template_args
-        } else {
-            ""
+        let of_record = match split.depends_on_template(child) {
+            true => instance::named(site, child),
+            false => String::new(),
         };
         let shared = group_of
             .block

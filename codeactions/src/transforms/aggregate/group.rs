@@ -12,6 +12,8 @@ use crate::edit::names::{Names, plural};
 use crate::emit::arena::Parent;
 use crate::emit::split::Split;
 use crate::emit::uniform::Uniform;
+use crate::facts::child::Child;
+use crate::facts::instance;
 use crate::facts::site::Site;
 
 /// The launches that one aggregator collects: of one child, with the same template arguments.
@@ -68,7 +70,7 @@ pub fn groups<'a>(
         let fits = |m: &&mut Vec<usize>| {
             m.first().is_some_and(|first| {
                 child_of[*first] == child_of[index]
-                    && alike(&sites[*first], site)
+                    && alike(&sites[*first], site, &children[child_of[index]])
                     && strategy.fit_together(&sites[*first], site)
             })
         };
@@ -84,7 +86,7 @@ pub fn groups<'a>(
         strategy.leave_out_unknown(collection, parents, &children[child], &mut flags, &mut texts);
         let launches = members
             .iter()
-            .map(|m| (*m, Split::of(&sites[*m], &children[child], &flags, refusals)))
+            .map(|m| (*m, Split::of_instance(&sites[*m], &children[child], &flags, refusals)))
             .collect();
         groups.push(Group {
             child,
@@ -115,13 +117,13 @@ pub fn name(groups: &mut [Group<'_>], collection: &Collection<'_>, strategy: &dy
 }
 
 /// Whether one aggregator can collect both launches, given that they are of the same child.
-fn alike(a: &Site<'_>, b: &Site<'_>) -> bool {
-    template_words(a) == template_words(b) && block_words(a) == block_words(b)
+fn alike(a: &Site<'_>, b: &Site<'_>, child: &Child<'_>) -> bool {
+    template_words(a, child) == template_words(b, child) && block_words(a) == block_words(b)
 }
 
-fn template_words<'a>(site: &'a Site<'_>) -> Vec<&'a str> {
-    let span = site.launch.template_args;
-    span.map_or_else(Vec::new, |t| lex::code_words(site.source(t)))
+fn template_words(site: &Site<'_>, child: &Child<'_>) -> Vec<String> {
+    let written = instance::named(site, child);
+    lex::code_words(&written).into_iter().map(str::to_owned).collect()
 }
 
 /// Empty for a block of one dimension, whose size may differ from launch to launch.

@@ -23,6 +23,7 @@ use crate::emit::outline::{self, Collecting, Worker};
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::cluster::{Cluster, Function};
+use crate::facts::instance;
 use crate::facts::movable::Form;
 use crate::facts::qualified::qualified;
 use crate::facts::read_only::all_restrict;
@@ -352,7 +353,7 @@ fn run(
     let child = &plan.collection.children[group.child];
     let (launch, split) = group.launches.first()?;
     let site = &plan.collection.cluster.sites[*launch];
-    let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+    let template_args = instance::named(site, child);
     let uniform = group.uniform.get(&index).map_or(&[][..], Vec::as_slice);
     let params = function.body.params.iter().map(|p| &function.body.binding(*p).name);
     let texts = uniform.join(" ");
@@ -370,7 +371,7 @@ fn run(
     let call = behind.call(2, &prefix, &items, ");");
     let record = qualified(site, child, &group.record);
     let of_record = if split.depends_on_template(child) {
-        template_args
+        template_args.as_str()
     } else {
         ""
     };

@@ -1,0 +1,387 @@
+//! Which functions a call of an object runs: `op(x)` of a variable whose type is a class, or a template parameter that stands for one, and
+//! which classes those are.
+//!
+//! A parameter of a template stands for what its callers pass, so all of them have to be in sight: whoever else names the function may
+//! pass anything. What isn't one `operator()` for sure (overloads, templates, bases, conversions to pointers of functions, state that a
+//! call changes) is unknown, as is a lambda that a caller passes.
+
+use crate::base::db::{Db, SourceFile};
+use crate::base::place::FileRange;
+use crate::base::span::Span;
+use crate::base::words::words;
+use crate::facts::callee::{Callee, callee};
+use crate::facts::hidden::{class_of, symbol_of};
+use crate::facts::uniformity::memory::Places;
+use crate::hir::included::included_files;
+use crate::hir::items::{FunctionItem, TypeItem, items};
+use crate::hir::mentions::{files_mentioning, places_of};
+use crate::hir::names::{unqualified, without_template_arguments};
+use crate::hir::related::mentioned;
+use crate::hir::resolve::{
+    functions_named, is_local_in, is_made_by_macros, may_launch, may_mean_template, shares_its_name,
+};
+use crate::hir::scope::hides_class;
+use crate::hir::visible::visible_names;
+use crate::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, Type, body};
+
+/// So many functions are looked at before what a functor may launch isn't known.
+const MAX_FUNCTIONS: usize = 64;
+
+/// The functions that a call of the local variable `object` runs; `None` where that isn't certain.
+pub fn called_operators<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    object: BindingId,
+) -> Option<Vec<FunctionItem<'db>>> {
+    let mut search = Search::new(db, Wanted::Operators);
+    search.of_variable(function, body.binding(object))?;
+    (!search.found.is_empty()).then_some(search.found)
+}
+
+/// The class of an object that an expression of `function` makes or names, as it is written there, where what a call of it runs is
+/// certain: `Square` of `Square()`, `F` of a parameter `F f`.
+pub fn functor_class(db: &dyn Db, function: FunctionItem<'_>, body: &Body, object: ExprId) -> Option<String> {
+    let mut search = Search::new(db, Wanted::Operators);
+    search.of_value(function, body, object)?;
+    if search.found.is_empty() {
+        return None;
+    }
+    let expr = body.expr(body.strip_parens(object));
+    Some(match &expr.kind {
+        ExprKind::Construct { ty, .. } => ty.clone(),
+        ExprKind::Name(Name::Local(b)) => body.binding(*b).ty.base.clone(),
+        ExprKind::Call {
+            callee, template_args, ..
+        } => {
+            let text = function.text(db);
+            let mut span = body.expr(*callee).span;
+            span.end = template_args.map_or(span.end, |list| list.end.max(span.end));
+            span.text(&text).to_owned()
+        }
+        _ => return None,
+    })
+}
+
+/// The classes that a type parameter of a function's template stands for: all that who calls or launches it gives it. `None` where that
+/// isn't certain.
+pub(crate) fn classes_given<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    parameter: &str,
+) -> Option<Vec<&'db TypeItem>> {
+    let mut search = Search::new(db, Wanted::Classes);
+    search.of_parameter(function, parameter)?;
+    (!search.classes.is_empty()).then_some(search.classes)
+}
+
+/// What is asked of the classes.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    /// What their objects run when they are called.
+    Operators,
+    /// Which they are.
+    Classes,
+}
+
+/// The classes that a template parameter may stand for, and what their objects run when they are called.
+struct Search<'db> {
+    db: &'db dyn Db,
+    wanted: Wanted,
+    found: Vec<FunctionItem<'db>>,
+    classes: Vec<&'db TypeItem>,
+    /// Template parameters that are looked into, by the functions whose they are.
+    seen: Vec<(FunctionItem<'db>, String)>,
+}
+
+impl<'db> Search<'db> {
+    fn new(db: &'db dyn Db, wanted: Wanted) -> Self {
+        Search {
+            db,
+            wanted,
+            found: Vec::new(),
+            classes: Vec::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    fn of_variable(&mut self, function: FunctionItem<'db>, variable: &Binding) -> Option<()> {
+        let ty = &variable.ty;
+        is_object(ty).then_some(())?;
+        self.of_type(function, &ty.base)
+    }
+
+    /// What a call of an expression's value runs.
+    fn of_value(&mut self, function: FunctionItem<'db>, body: &Body, value: ExprId) -> Option<()> {
+        let value = body.strip_parens(value);
+        match &body.expr(value).kind {
+            ExprKind::Name(Name::Local(b)) => self.of_variable(function, body.binding(*b)),
+            ExprKind::Construct { ty, .. } => self.of_type(function, ty),
+            ExprKind::Call {
+                callee: target,
+                name: Some(name),
+                args,
+                ..
+            } => match callee(self.db, function, body, *target, Some(name), args) {
+                Callee::Type(_) => self.of_type(function, name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// A type as it is written in a function.
+    fn of_type(&mut self, function: FunctionItem<'db>, written: &str) -> Option<()> {
+        let written = written.trim();
+        let written = written.strip_prefix("const ").unwrap_or(written);
+        let written = written.strip_prefix("struct ").unwrap_or(written).trim();
+        let parameters = &function.signature(self.db).template_types;
+        if parameters.iter().any(|name| name == written) {
+            return self.of_parameter(function, written);
+        }
+        let name = without_template_arguments(written);
+        if name.contains(['*', '&', '(', '[', ' ']) || hides_class(self.db, function, &name) {
+            return None;
+        }
+        let (home, class) = class_named(self.db, function, unqualified(&name))?;
+        if self.wanted == Wanted::Classes {
+            // Where a class stands, only its functions say.
+            (!name.contains("::")).then_some(())?;
+            self.classes.push(class);
+            return Some(());
+        }
+        // Whoever hands it on copies it.
+        let places = Places {
+            db: self.db,
+            function,
+            body: &body(self.db, function),
+        };
+        if places.is_opaque(&name, &[]) {
+            return None;
+        }
+        let operator = operator_of(self.db, function, home, class)?;
+        let full = without_template_arguments(operator.name(self.db));
+        let scopes = full.rsplit_once("::").map_or("", |(class, _)| class);
+        let written = name.trim_start_matches("::");
+        if scopes != written && !scopes.ends_with(&format!("::{written}")) {
+            return None;
+        }
+        if !self.found.contains(&operator) {
+            self.found.push(operator);
+        }
+        Some(())
+    }
+
+    /// All that those who call or launch `function` pass for one of its template parameters.
+    fn of_parameter(&mut self, function: FunctionItem<'db>, parameter: &str) -> Option<()> {
+        let db = self.db;
+        if self.seen.iter().any(|(f, name)| *f == function && name == parameter) {
+            return Some(());
+        }
+        self.seen.push((function, parameter.to_owned()));
+        let signature = function.signature(db);
+        let (file, name) = (function.file(db), unqualified(function.name(db)));
+        let text = function.text(db);
+        let alone = functions_named(db, file, name) == [function]
+            && !shares_its_name(db, file, name)
+            && !is_made_by_macros(db, file, name);
+        let fixed = signature.member
+            || signature.conditional
+            || signature.uncertain.is_some()
+            || signature.params_span.text(&text).contains("...")
+            || signature
+                .template_params
+                .is_some_and(|list| list.text(&text).contains("..."));
+        if !alone || fixed {
+            return None;
+        }
+        let own_body = body(db, function);
+        let index = own_body.params.iter().position(|p| {
+            let ty = &own_body.binding(*p).ty;
+            is_object(ty) && ty.base == parameter
+        });
+        let place = signature.template_names.iter().position(|name| name == parameter)?;
+        let own = FileRange {
+            file,
+            range: signature.name_span.shift(function.start(db)),
+        };
+        let mut passed = false;
+        for file in files_mentioning(db, name)
+            .iter()
+            .filter(|f| may_mean_template(db, **f, function))
+        {
+            for mention in places_of(db, *file, name) {
+                if mention.place == own {
+                    continue;
+                }
+                let user = mention.identifier_in.filter(|f| f.has_body(db))?;
+                if is_local_in(db, user, name) {
+                    continue;
+                }
+                let body = body(db, user);
+                passed = true;
+                let (written, args) = use_at(db, user, &body, mention.place)?;
+                match written.and_then(|list| argument(list.text(&user.text(db)), place)) {
+                    Some(ty) => self.of_type(user, &ty)?,
+                    None => self.of_value(user, &body, *args.get(index?)?)?,
+                }
+            }
+        }
+        // Who uses it stands elsewhere.
+        passed.then_some(())
+    }
+}
+
+/// A variable that is an object, or a reference to one, as far as its type's form goes.
+fn is_object(ty: &Type) -> bool {
+    ty.pointers == 0 && ty.array.is_empty() && !ty.complex && !ty.volatile
+}
+
+/// The template arguments and the arguments of the call or launch whose callee's name stands at `place`.
+fn use_at(db: &dyn Db, user: FunctionItem<'_>, body: &Body, place: FileRange) -> Option<(Option<Span>, Vec<ExprId>)> {
+    let start = user.start(db);
+    let mut found = None;
+    for expr in body.exprs.iter().filter(|expr| !expr.from_macro) {
+        let (name, template_args, args) = match &expr.kind {
+            ExprKind::Launch(launch) => (launch.name_span, launch.template_args, &launch.args),
+            ExprKind::Call {
+                callee,
+                name: Some(_),
+                template_args,
+                args,
+            } => {
+                let mut span = body.expr(*callee).span;
+                span.end = template_args.map_or(span.end, |list| list.start.min(span.end));
+                (span, *template_args, args)
+            }
+            _ => continue,
+        };
+        if name.shift(start).contains(place.range) && found.replace((template_args, args.clone())).is_some() {
+            return None;
+        }
+    }
+    found
+}
+
+/// One of the template arguments in a list with its brackets.
+fn argument(list: &str, index: usize) -> Option<String> {
+    let inner = list.trim().strip_prefix('<')?.strip_suffix('>')?;
+    let mut depth = 0i32;
+    let mut parts = vec![String::new()];
+    for c in inner.chars() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    let part = parts.into_iter().nth(index)?;
+    (!part.trim().is_empty()).then(|| part.trim().to_owned())
+}
+
+/// The one class of this name that a function sees, with the file that it stands in.
+fn class_named<'db>(db: &'db dyn Db, function: FunctionItem<'db>, class: &str) -> Option<(SourceFile, &'db TypeItem)> {
+    let file = function.file(db);
+    let names = visible_names(db, file);
+    let hidden = names.aliases.contains_key(class)
+        || names.macros.contains_key(class)
+        || names.ambiguous_macros.contains(class)
+        || is_made_by_macros(db, file, class);
+    if hidden {
+        return None;
+    }
+    let classes = included_files(db, file).iter().flat_map(|file| {
+        let types = items(db, *file).types.iter().map(|ty| (*file, ty));
+        types.filter(|(_, ty)| ty.name == class && !ty.is_enum)
+    });
+    let classes: Vec<_> = classes.collect();
+    let [only] = classes.as_slice() else { return None };
+    Some(*only)
+}
+
+/// The `operator()` that a call of an object of this class runs: there is one, it isn't a template, and it leaves its object as it is.
+fn operator_of<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    home: SourceFile,
+    class: &TypeItem,
+) -> Option<FunctionItem<'db>> {
+    if !is_plain_class(class) || words(&home.text(db)).any(|word| word == "mutable") {
+        return None;
+    }
+    let of_class =
+        |f: &FunctionItem<'db>| class_of_name(db, *f) == class.name && symbol_of(db, *f).as_deref() == Some("()");
+    let files = included_files(db, function.file(db)).iter();
+    let functions = files.flat_map(|file| items(db, *file).functions.iter().copied());
+    let operators: Vec<FunctionItem<'db>> = functions.filter(of_class).collect();
+    let [operator] = operators.as_slice() else { return None };
+    (is_plain_operator(db, *operator) && !launches_somewhere(db, *operator)).then_some(*operator)
+}
+
+/// A class without bases, virtual functions and conversions.
+fn is_plain_class(ty: &TypeItem) -> bool {
+    ty.bases.is_empty() && !ty.nontrivial && ty.hidden.is_none() && ty.implicit.is_empty()
+}
+
+/// The class that a function is a member of, without template arguments.
+fn class_of_name(db: &dyn Db, function: FunctionItem<'_>) -> String {
+    without_template_arguments(class_of(db, function))
+}
+
+/// A member function that is one function, and changes nothing of its object.
+fn is_plain_operator(db: &dyn Db, operator: FunctionItem<'_>) -> bool {
+    let signature = operator.signature(db);
+    let text = operator.text(db);
+    let between = text.get(signature.params_span.end as usize..operator.body_span(db).start as usize);
+    let constant = between.is_some_and(|behind| words(behind).any(|word| word == "const"));
+    let parameters = signature.params_span.text(&text);
+    let itself = words(&text).any(|word| matches!(word, "this" | "const_cast"));
+    operator.has_body(db)
+        && signature.device
+        && signature.member
+        && signature.template_params.is_none()
+        && !signature.conditional
+        && !signature.optional
+        && signature.uncertain.is_none()
+        && constant
+        && !itself
+        && !words(parameters).any(|word| word == "auto")
+        && !parameters.contains("...")
+}
+
+/// Whether a function, or one that it mentions, may launch: who collects launches finds them by the names of functions.
+fn launches_somewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let mut reached = vec![function];
+    let mut at = 0;
+    while let Some(next) = reached.get(at).copied() {
+        if may_launch(db, next) || reached.len() > MAX_FUNCTIONS {
+            return true;
+        }
+        for callee in mentioned(db, next) {
+            if !reached.contains(&callee) {
+                reached.push(callee);
+            }
+        }
+        at += 1;
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::argument;
+
+    #[test]
+    fn template_arguments() {
+        assert_eq!(argument("<int, Op<A, B>>", 1).as_deref(), Some("Op<A, B>"));
+        assert_eq!(argument("<int>", 1), None);
+        assert_eq!(argument("<>", 0), None);
+    }
+}
