@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::hir::Type;
 
 use super::cycle::Cycle;
+use super::driver::is_child;
 use super::kernel::Iteration;
 use super::many_blocks::RUNTIME;
 use crate::api::refusal::{Ineligible, Refusals};
@@ -40,10 +41,12 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         names, edit, refusals, ..
     } = draft;
     let record = Record::new(&cycle.kernels, names, refusals);
-    let splits: Vec<Split<'_>> = (0..cycle.kernels.len())
-        .map(|at| {
-            let launched = &cycle.kernels[(at + 1) % cycle.kernels.len()];
-            Split::of_instance(&cycle.kernels[at].site, &launched.kernel, &launched.uniform, refusals)
+    let splits: Vec<Split<'_>> = cycle
+        .launches
+        .iter()
+        .map(|turn| {
+            let launched = &cycle.kernels[turn.to];
+            Split::of_instance(&turn.site, &launched.kernel, &launched.uniform, refusals)
         })
         .collect();
     let entries = entries(&head.kernel, &head.uniform, &RUNTIME, refusals);
@@ -56,6 +59,7 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         &head.kernel,
         record.fields.iter().map(|f| &f.ty),
         &entries,
+        cycle.block,
         refusals,
         edit,
     );
@@ -71,11 +75,14 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
     header.include_in(db, edit, head.kernel.file);
     writer.declare(edit);
     writer.generate(names, edit);
-    for (at, (iteration, split)) in cycle.kernels.iter().zip(&splits).enumerate() {
-        let next = (at + 1) % cycle.kernels.len();
-        let fields = writer.record.initialisers(next, split);
-        let block = writer.block(next).map(|threads| threads.to_string());
-        replace_launch_by(&iteration.site, &fields, block, &writer.launches, edit);
+    for (turn, split) in cycle.launches.iter().zip(&splits) {
+        let fields = writer.record.initialisers(turn.to, split);
+        let function = match is_child(&turn.site) {
+            true => "launch_child",
+            false => "launch",
+        };
+        let function = format!("{}.{function}", writer.launches);
+        replace_launch_by(&turn.site, &fields, writer.block(turn.to), &function, edit);
     }
     let launch = if head.same_grid {
         "launch_loop"
@@ -183,6 +190,15 @@ impl Record {
     }
 }
 
+/// A block size, written down.
+fn dimensions(block: [u64; 3]) -> String {
+    match block {
+        [x, 1, 1] => format!("dim3({x})"),
+        [x, y, 1] => format!("dim3({x}, {y})"),
+        [x, y, z] => format!("dim3({x}, {y}, {z})"),
+    }
+}
+
 /// A declaration with another name.
 fn renamed(decl: &str, from: &str, to: &str) -> String {
     let tokens = lex::code_tokens(decl);
@@ -211,20 +227,30 @@ struct Writer<'a, 'db> {
 
 impl<'db> Writer<'_, 'db> {
     /// The block size of a kernel's launches where it isn't the one that is written there.
-    fn block(&self, kernel: usize) -> Option<u64> {
+    fn block(&self, kernel: usize) -> Option<String> {
         let narrow = self.cycle.kernels.get(kernel).is_some_and(|k| k.threads.is_some());
-        self.cycle.block.filter(|_| narrow)
+        let block = self.cycle.block.filter(|_| narrow)?;
+        Some(match block {
+            [x, 1, 1] => x.to_string(),
+            _ => dimensions(block),
+        })
+    }
+
+    /// What the kernel that stays, and its launches, are made of: the struct, and how many grids an iteration launches.
+    fn memory(&self) -> String {
+        let several = self.cycle.several.map(|(children, tails)| format!(", {children}, {tails}"));
+        format!("gridfuse::{}<{}{}>", RUNTIME.memory, self.record.name, several.unwrap_or_default())
     }
 
     /// Head and parameters of the kernel that stays. They aren't `__restrict__`: what one block has written another one reads.
     fn head(&self, memory: &str) -> (String, Vec<String>) {
         let head = format!("{}__global__ void {}{}(", self.head.linkage(), self.bounds, self.kernel);
-        let mut params = vec![format!("gridfuse::{}<{}> {memory}", RUNTIME.memory, self.record.name)];
+        let mut params = vec![format!("{} {memory}", self.memory())];
         let own = self
             .cycle
             .uniform
             .iter()
-            .filter_map(|same| self.head.params.get(*same.first()?));
+            .filter_map(|same| self.head.params.get((*same.first()?)?));
         params.extend(own.map(|param| one_line(&param.field)));
         (head, params)
     }
@@ -236,7 +262,7 @@ impl<'db> Writer<'_, 'db> {
             .cycle
             .uniform
             .iter()
-            .filter_map(|same| params.get(*same.get(kernel)?));
+            .filter_map(|same| params.get((*same.get(kernel)?)?));
         let items: Vec<String> = std::iter::once(memory.to_owned())
             .chain(uniform.map(|param| param.name.clone()))
             .collect();
@@ -291,7 +317,12 @@ impl<'db> Writer<'_, 'db> {
         for (at, iteration) in self.cycle.kernels.iter().enumerate() {
             let kernel = &iteration.kernel;
             let mut behind = outline::behind(edit, kernel);
-            let collecting = Collecting {
+            let launching = self.cycle.launches.iter().any(|turn| turn.from == at);
+            let leaf = Collecting {
+                unrestricted: true,
+                ..Collecting::default()
+            };
+            let driving = Collecting {
                 args: vec![self.launches.clone()],
                 params: vec![format!(
                     "gridfuse::{}<{}>& {}",
@@ -310,7 +341,7 @@ impl<'db> Writer<'_, 'db> {
                 kernel,
                 Form::Block,
                 iteration.kept(),
-                &collecting,
+                if launching { &driving } else { &leaf },
                 names,
             ));
             match last == Some(at) {
@@ -334,8 +365,8 @@ impl<'db> Writer<'_, 'db> {
         for (at, worker) in workers.iter().enumerate() {
             let Iteration { kernel, threads, .. } = &self.cycle.kernels[at];
             let value = |index: usize| {
-                let same = self.cycle.uniform.iter().find(|same| same.get(at) == Some(&index));
-                let common = same.and_then(|same| self.head.params.get(*same.first()?));
+                let same = self.cycle.uniform.iter().find(|same| same.get(at) == Some(&Some(index)));
+                let common = same.and_then(|same| self.head.params.get((*same.first()?)?));
                 let field = || self.record.fields.iter().find(|f| f.params[at] == Some(index));
                 match common {
                     Some(param) => param.name.clone(),
@@ -346,13 +377,19 @@ impl<'db> Writer<'_, 'db> {
             let call = match threads {
                 None => behind.call(3, &prefix, &items, ");"),
                 Some(threads) => {
-                    let own = format!("dim3({threads})");
+                    let own = dimensions(*threads);
                     let of_block = items.iter_mut().filter(|item| *item == "blockDim");
                     of_block.for_each(|item| item.clone_from(&own));
-                    let has = match threads {
-                        1 => "threadIdx.x == 0".to_owned(),
-                        _ => format!("threadIdx.x < {threads}"),
-                    };
+                    let largest = self.cycle.block.unwrap_or(*threads);
+                    let dimensions = ["x", "y", "z"].iter().zip(threads.iter().zip(largest));
+                    let has: Vec<String> = dimensions
+                        .filter(|(_, (own, of_loop))| *own < of_loop)
+                        .map(|(dimension, (own, _))| match own {
+                            1 => format!("threadIdx.{dimension} == 0"),
+                            _ => format!("threadIdx.{dimension} < {own}"),
+                        })
+                        .collect();
+                    let has = has.join(" && ");
                     format!("\t\t\tif ({has})\n{}", behind.call(4, &prefix, &items, ");"))
                 }
             };
