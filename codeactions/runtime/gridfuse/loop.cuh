@@ -364,8 +364,8 @@ private:
             else if (tails != 0) found = Rounds::kChildren;
             else {   // it has launched nothing: the next of those that were launched with it
                 where = turn;
-                if (at < Rounds::kChildren) found = at + 1 < other_children ? at + 1 : other_tails != 0 ? Rounds::kChildren : found;
-                else if (at + 1 - Rounds::kChildren < other_tails) found = at + 1;
+                if (at + 1 > Rounds::kChildren) found = at + 1 - Rounds::kChildren < other_tails ? at + 1 : found;
+                else found = at + 1 < other_children ? at + 1 : other_tails != 0 ? Rounds::kChildren : found;
             }
             if (found == Rounds::kEach) return {0, 0};
             const unsigned place = where * Rounds::kEach + found;
@@ -444,6 +444,17 @@ private:
 
     Rounds iterations_;
     Common uniform_;
+};
+
+/// What `__syncthreads` is in a block that has `threads` threads, at most as many as a warp, and is run by the first of a larger one;
+/// without a number, in a block that has all. The parameter of a function by that name stands for the barrier in its body.
+struct BlockBarrier {
+    unsigned threads = 0;
+
+    __device__ __forceinline__ void operator()() const {
+        if (threads == 0) __syncthreads();
+        else __syncwarp(~0u >> (32 - threads));
+    }
 };
 
 /// Owns the memory of a loop for one launch in a stream.

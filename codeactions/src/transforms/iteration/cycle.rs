@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Child as Launched, LaunchId, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -15,6 +16,7 @@ use super::kernel::{Iteration, has_one_block, refuse_place, refuse_statement};
 use super::read_only;
 use crate::api::refusal::{Ineligible, Reason, Refusals};
 use crate::draft::Draft;
+use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::moved::{Spot, different};
@@ -122,6 +124,7 @@ impl<'db> Cycle<'db> {
                 one_block: false,
                 same_grid: false,
                 threads: None,
+                waits: false,
                 asks: several,
             });
         }
@@ -181,7 +184,14 @@ impl<'db> Cycle<'db> {
         self.block = Some(largest);
         for (iteration, size) in self.kernels.iter_mut().zip(sizes).filter(|(_, size)| *size != largest) {
             let found = effects(db, iteration.kernel.item);
-            let together = found.barriers.iter().chain(&found.warp).map(|found| found.place);
+            // Whole warps are those of the loop, and a warp can do without a barrier.
+            let linear = size[1] == 1 && size[2] == 1;
+            let warps = linear && size[0] % 32 == 0;
+            let meets = |at: FileRange| linear && size[0] <= 32 && is_plain_barrier(&iteration.kernel, at);
+            let barriers = found.barriers.iter().map(|found| found.place);
+            iteration.waits = barriers.clone().any(meets);
+            let together = barriers.filter(|place| !meets(*place));
+            let together = together.chain(found.warp.iter().filter(|_| !warps).map(|found| found.place));
             let place = together.chain(found.asm.iter().map(|asm| asm.place)).next();
             if let Some(place) = place {
                 let name = &iteration.kernel.name;
@@ -288,6 +298,17 @@ impl<'db> Cycle<'db> {
         }
         refusals.check()
     }
+}
+
+/// Whether it is `__syncthreads()` in the kernel's own body, where a parameter may have its name.
+fn is_plain_barrier(kernel: &Child<'_>, at: FileRange) -> bool {
+    let body = kernel.item.body_span(kernel.db).shift(kernel.start);
+    if at.file != kernel.file || !body.contains(at.range) {
+        return false;
+    }
+    let named = lex::code_words(at.range.text(&kernel.text)).first() == Some(&"__syncthreads");
+    let before = kernel.text.get(..at.range.start as usize).unwrap_or("");
+    named && !before.trim_end().ends_with(':')
 }
 
 /// The kernels of these launches, those first that the host launches, as they come by turns.

@@ -42,6 +42,8 @@ pub struct Iteration<'db> {
     pub same_grid: bool,
     /// Its blocks have so many threads, and those of the loop have more, which leave it alone.
     pub threads: Option<[u64; 3]>,
+    /// In these blocks they wait for each other, as the threads of a warp do.
+    pub waits: bool,
     /// What CUDA refuses it still refuses, so that the kernel may ask.
     pub asks: bool,
 }
@@ -103,6 +105,7 @@ impl<'db> Iteration<'db> {
             uniform: uniform(std::slice::from_ref(site), &kernel),
             one_block,
             threads: None,
+            waits: false,
             asks: false,
             site: site.clone(),
             kernel,
@@ -267,7 +270,7 @@ impl<'db> Iteration<'db> {
             refuse_other_instance(&self.site, kernel, refusals);
             refuse_child(&self.site, kernel, true, self.kept(), refusals);
         }
-        for reason in barriers::refuse_divergent(db, item, name, &found, false, refusals) {
+        for reason in barriers::refuse_divergent(db, item, name, &found, true, refusals) {
             edit.assume(reason);
         }
         read_only::refuse(self, all, writes, &found, refusals, edit);

@@ -28,6 +28,9 @@ use crate::facts::graphs;
 use crate::facts::movable::Form;
 use crate::transforms::self_launch::{bounds, entries, replace_entry};
 
+/// What stands for `__syncthreads` in blocks that are smaller than those of the loop.
+const BARRIER: &str = "gridfuse::BlockBarrier";
+
 /// The whole edit.
 ///
 /// # Errors
@@ -318,30 +321,30 @@ impl<'db> Writer<'_, 'db> {
             let kernel = &iteration.kernel;
             let mut behind = outline::behind(edit, kernel);
             let launching = self.cycle.launches.iter().any(|turn| turn.from == at);
-            let leaf = Collecting {
+            let mut collecting = Collecting {
                 unrestricted: true,
                 ..Collecting::default()
             };
-            let driving = Collecting {
-                args: vec![self.launches.clone()],
-                params: vec![format!(
-                    "gridfuse::{}<{}>& {}",
-                    RUNTIME.runner, self.kernel, self.launches
-                )],
-                declarations: vec![
+            if launching {
+                collecting.args.push(self.launches.clone());
+                let runner = format!("gridfuse::{}<{}>& {}", RUNTIME.runner, self.kernel, self.launches);
+                collecting.params.push(runner);
+                collecting.declarations = vec![
                     "// One grid, which launches the next one by itself.".to_owned(),
                     self.declaration(at, "{}", &behind).trim_start().to_owned(),
-                ],
-                unrestricted: true,
-                ..Collecting::default()
-            };
+                ];
+            }
+            if iteration.waits {
+                collecting.args.push(format!("{BARRIER}()"));
+                collecting.params.push(format!("{BARRIER} __syncthreads"));
+            }
             workers.push(outline::outline_collecting(
                 edit,
                 &mut behind,
                 kernel,
                 Form::Block,
                 iteration.kept(),
-                if launching { &driving } else { &leaf },
+                &collecting,
                 names,
             ));
             match last == Some(at) {
@@ -380,6 +383,8 @@ impl<'db> Writer<'_, 'db> {
                     let own = dimensions(*threads);
                     let of_block = items.iter_mut().filter(|item| *item == "blockDim");
                     of_block.for_each(|item| item.clone_from(&own));
+                    let barrier = items.iter_mut().filter(|item| **item == format!("{BARRIER}()"));
+                    barrier.for_each(|item| *item = format!("{BARRIER}{{{}}}", threads[0]));
                     let largest = self.cycle.block.unwrap_or(*threads);
                     let dimensions = ["x", "y", "z"].iter().zip(threads.iter().zip(largest));
                     let has: Vec<String> = dimensions
