@@ -21,7 +21,15 @@ pub fn replace_launch(
     let config = config(site);
     was::note_unless_plain(site, &config, edit);
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
-    write(site, &fields, config, block, &format!("{aggregator}.launch"), otherwise, edit);
+    write(
+        site,
+        &fields,
+        config,
+        block,
+        &format!("{aggregator}.launch"),
+        otherwise,
+        edit,
+    );
 }
 
 /// The same by a call of this function, with these initialisers of the arguments that differ. A note says what the launch was.

@@ -193,7 +193,9 @@ fn under_a_condition(body: &Body, expr: ExprId) -> bool {
     body.exprs.iter().enumerate().any(|(index, other)| {
         let conditional = match other.kind {
             // What stands on the left is evaluated in any case.
-            ExprKind::Logical { lhs, .. } | ExprKind::Conditional { cond: lhs, .. } => !body.expr(lhs).span.contains(own),
+            ExprKind::Logical { lhs, .. } | ExprKind::Conditional { cond: lhs, .. } => {
+                !body.expr(lhs).span.contains(own)
+            }
             ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => true,
             _ => false,
         };

@@ -256,7 +256,9 @@ fn leaves<'db>(
     let tokens = tokens_in(db, file, body_of(db, stays));
     let mut found: Vec<(FunctionItem<'db>, FunctionItem<'db>)> = Vec::new();
     for at in 0..tokens.len() {
-        let called = tokens.get(at + 1).is_some_and(|next| matches!(next.text(&text), "(" | "<"));
+        let called = tokens
+            .get(at + 1)
+            .is_some_and(|next| matches!(next.text(&text), "(" | "<"));
         let named = functions_named(db, file, tokens[at].text(&text)).into_iter();
         let worker = named
             .filter(|f| called && f.has_body(db) && f.signature(db).device && f.file(db) == file)
@@ -298,7 +300,9 @@ fn put_launches_back(db: &dyn Db, kernel: &Kernel<'_>, names: &[&str], edit: &mu
     let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
     let mut first = None;
     for at in 0..tokens.len() {
-        let launches = word(at) == object && word(at + 1) == "." && matches!(word(at + 2), "launch" | "launch_child" | "launch_at_once");
+        let launches = word(at) == object
+            && word(at + 1) == "."
+            && matches!(word(at + 2), "launch" | "launch_child" | "launch_at_once");
         if !launches {
             continue;
         }

@@ -96,7 +96,7 @@ bool run(bool alone, unsigned* a, unsigned* b, unsigned* order, unsigned* count)
     *count = 0;
     expected.run();
     if (alone) drive_alone<<<1, 1>>>(a, b, order, count);
-    else gridfuse::launch_growing_loop<drive_loop>(1, kThreads, 0, 0, {kDrive, a, b, 0, 0}, order, count);
+    else gridfuse::launch_growing_loop<drive_loop>(3, kThreads, 0, 0, {kDrive, a, b, 0, 0}, order, count);
     bool right = cudaDeviceSynchronize() == cudaSuccess && *count == expected.count;
     for (int i = 0; i < kNumbers; ++i) right = right && a[i] == expected.a[i] && b[i] == expected.b[i];
     for (unsigned i = 0; i < expected.count; ++i) right = right && order[i] == expected.order[i];

@@ -165,7 +165,9 @@ impl<'db> Cycle<'db> {
                 .launches_of(db, at)
                 .iter()
                 // What launches itself with the size that it has.
-                .filter(|site| !(self.several.is_some() && site.parent == self.kernels[at].kernel.item && inherits(site)))
+                .filter(|site| {
+                    !(self.several.is_some() && site.parent == self.kernels[at].kernel.item && inherits(site))
+                })
                 .map(|site| site.facts.block.constant.filter(valid))
                 .collect();
             let mut sizes = sizes?.into_iter();

@@ -13,7 +13,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use super::cycle::{Cycle, MOST};
-use super::kernel::Iteration;
+use super::kernel::{Iteration, has_one_block};
 use crate::api::refusal::Refusals;
 use crate::edit::one_line::one_line;
 use crate::facts::child::Child;
@@ -64,9 +64,13 @@ impl<'db> Cycle<'db> {
     pub(super) fn at_once(&self) -> (usize, usize) {
         let of = |children: bool| {
             let all = 0..self.kernels.len();
-            all.map(|at| self.own_launches(at).filter(|(site, _)| is_child(site) == children).count())
-                .max()
-                .unwrap_or_default()
+            all.map(|at| {
+                self.own_launches(at)
+                    .filter(|(site, _)| is_child(site) == children)
+                    .count()
+            })
+            .max()
+            .unwrap_or_default()
         };
         (of(true), of(false))
     }
@@ -137,7 +141,9 @@ impl<'db> Cycle<'db> {
         }
         if !sized && !is_builtin(site, site.facts.block.operand.expr, Builtin::BlockDim) {
             refusals.add(
-                format!("the block size of `{next}` isn't known before it runs, and all blocks of a loop are of one size"),
+                format!(
+                    "the block size of `{next}` isn't known before it runs, and all blocks of a loop are of one size"
+                ),
                 Some(site.place(site.facts.block.operand.span)),
             );
         }
@@ -191,14 +197,18 @@ impl<'db> Cycle<'db> {
             Some(iteration) => iteration.kernel.db,
             None => return false,
         };
-        let alone = |id: LaunchId<'db>| who_launches(db, id) == Launchers::OnePerGrid;
-        if !own.iter().all(|(site, _)| alone(site.id)) {
+        let grids = self.launches_of(db, at);
+        let one_block = !grids.is_empty() && grids.iter().all(has_one_block);
+        let one = |found: Launchers| match found {
+            Launchers::OnePerGrid => true,
+            Launchers::OnePerBlock => one_block,
+            _ => false,
+        };
+        if !own.iter().all(|(site, _)| one(who_launches(db, site.id))) {
             return false;
         }
-        // Grids of one thread.
-        let one = |site: &Site<'db>| site.facts.grid.constant == Some([1; 3]) && site.facts.block.constant == Some([1; 3]);
-        let grids = self.launches_of(db, at);
-        if own.len() == 1 || !grids.is_empty() && grids.iter().all(one) {
+        let has_one_thread = |site: &Site<'db>| has_one_block(site) && site.facts.block.constant == Some([1; 3]);
+        if own.len() == 1 || !grids.is_empty() && grids.iter().all(has_one_thread) {
             return true;
         }
         own.first().is_some_and(|(site, _)| {
@@ -207,7 +217,8 @@ impl<'db> Cycle<'db> {
                 return false;
             };
             let one_gets_to = |expr: Option<ExprId>| {
-                expr.is_some_and(|expr| who_gets_to(db, site.parent, expr) == Some(Launchers::OnePerGrid))
+                expr.and_then(|expr| who_gets_to(db, site.parent, expr))
+                    .is_some_and(one)
             };
             let Some((first, others)) = statements.split_first() else {
                 return false;
@@ -218,7 +229,8 @@ impl<'db> Cycle<'db> {
                     return false;
                 };
                 let as_narrow = |stmt: &StmtId| {
-                    guarded(site, *stmt).is_some_and(|(own, _)| conditions.iter().all(|condition| own.contains(condition)))
+                    guarded(site, *stmt)
+                        .is_some_and(|(own, _)| conditions.iter().all(|condition| own.contains(condition)))
                 };
                 one_gets_to(entry(site, then)) && others.iter().all(as_narrow)
             }
@@ -255,7 +267,10 @@ fn side_by_side(site: &Site<'_>, launches: &[ExprId]) -> Option<Vec<StmtId>> {
     if body.stmts.iter().any(|stmt| jumps(&stmt.kind)) {
         return None;
     }
-    let around: Vec<Vec<StmtId>> = launches.iter().map(|launch| site.places.around(*launch).collect()).collect();
+    let around: Vec<Vec<StmtId>> = launches
+        .iter()
+        .map(|launch| site.places.around(*launch).collect())
+        .collect();
     let (first, others) = around.split_first()?;
     let at = first.iter().position(|stmt| {
         matches!(body.stmt(*stmt).kind, StmtKind::Block(_)) && others.iter().all(|chain| chain.contains(stmt))
@@ -263,7 +278,10 @@ fn side_by_side(site: &Site<'_>, launches: &[ExprId]) -> Option<Vec<StmtId>> {
     let StmtKind::Block(stmts) = &body.stmt(*first.get(at)?).kind else {
         return None;
     };
-    if stmts.iter().any(|stmt| matches!(body.stmt(*stmt).kind, StmtKind::Case { .. })) {
+    if stmts
+        .iter()
+        .any(|stmt| matches!(body.stmt(*stmt).kind, StmtKind::Case { .. }))
+    {
         return None;
     }
     let inside: BTreeSet<StmtId> = around.iter().flatten().copied().collect();
@@ -307,12 +325,17 @@ fn stays(site: &Site<'_>, expr: ExprId) -> bool {
         ExprKind::Literal(_) | ExprKind::Name(Name::Builtin(_)) => true,
         ExprKind::Name(Name::Local(binding)) => {
             let variable = body.binding(*binding);
-            variable.ty.is_value() && !variable.ty.volatile && pure::keeps_first_value(site.db, site.parent, body, *binding)
+            variable.ty.is_value()
+                && !variable.ty.volatile
+                && pure::keeps_first_value(site.db, site.parent, body, *binding)
         }
         ExprKind::Paren(inner) | ExprKind::Unary(_, inner) => stays(site, *inner),
         ExprKind::Binary(_, lhs, rhs) | ExprKind::Logical { lhs, rhs, .. } => stays(site, *lhs) && stays(site, *rhs),
         ExprKind::Field { base, arrow: false, .. } => {
-            matches!(body.expr(body.strip_parens(*base)).kind, ExprKind::Name(Name::Builtin(_)))
+            matches!(
+                body.expr(body.strip_parens(*base)).kind,
+                ExprKind::Name(Name::Builtin(_))
+            )
         }
         _ => false,
     }

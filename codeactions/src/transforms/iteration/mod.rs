@@ -22,8 +22,8 @@ use kernel::Iteration;
 /// # Errors
 /// The reasons why it can't be done.
 pub fn make_loop(mut draft: Draft<'_>) -> Result<SourceEdit, Ineligible> {
-    let in_turn = cycle::launches_in_turn(&draft.site);
-    if let Some(launches) = in_turn.or_else(|| driver::launches_of_driver(&draft.site)) {
+    let driven = driver::launches_of_driver(&draft.site);
+    if let Some(launches) = driven.or_else(|| cycle::launches_in_turn(&draft.site)) {
         let cycle = Cycle::find(&launches, &mut draft)?;
         let header = draft.header();
         let header = draft.settle(header)?;

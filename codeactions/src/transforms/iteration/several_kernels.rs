@@ -241,8 +241,16 @@ impl<'db> Writer<'_, 'db> {
 
     /// What the kernel that stays, and its launches, are made of: the struct, and how many grids an iteration launches.
     fn memory(&self) -> String {
-        let several = self.cycle.several.map(|(children, tails)| format!(", {children}, {tails}"));
-        format!("gridfuse::{}<{}{}>", RUNTIME.memory, self.record.name, several.unwrap_or_default())
+        let several = self
+            .cycle
+            .several
+            .map(|(children, tails)| format!(", {children}, {tails}"));
+        format!(
+            "gridfuse::{}<{}{}>",
+            RUNTIME.memory,
+            self.record.name,
+            several.unwrap_or_default()
+        )
     }
 
     /// Head and parameters of the kernel that stays. They aren't `__restrict__`: what one block has written another one reads.
@@ -368,7 +376,11 @@ impl<'db> Writer<'_, 'db> {
         for (at, worker) in workers.iter().enumerate() {
             let Iteration { kernel, threads, .. } = &self.cycle.kernels[at];
             let value = |index: usize| {
-                let same = self.cycle.uniform.iter().find(|same| same.get(at) == Some(&Some(index)));
+                let same = self
+                    .cycle
+                    .uniform
+                    .iter()
+                    .find(|same| same.get(at) == Some(&Some(index)));
                 let common = same.and_then(|same| self.head.params.get((*same.first()?)?));
                 let field = || self.record.fields.iter().find(|f| f.params[at] == Some(index));
                 match common {
