@@ -317,7 +317,8 @@ void run(int* value, int* proposal, int* moves) {
 fn kernels_in_turn() {
     let result = rewrite(ID, TURNS);
     result.has(&[
-        r#"// The arguments of propose and accept that differ between their launches. kernel: 0 for propose, 1 for accept.
+        r#"// The arguments of propose and accept that differ between their launches.
+// kernel: 0 for propose, 1 for accept.
 struct propose_args { int kernel; int round; };
 
 __global__ void propose_loop(gridfuse::Iterations<propose_args> iterations, int* value,
@@ -393,7 +394,7 @@ __global__ void c(int* x, int n) {
 void run(int* x) { a<<<1, 32>>>(x, 3); }
 "#;
     rewrite(ID, text).has(&[
-        "// The arguments of a and b and c that differ between their launches. kernel: 0 for a, 1 for b, 2 for c.",
+        "// The arguments of a, b and c that differ between their launches.\n// kernel: 0 for a, 1 for b, 2 for c.",
         "loop.launch(1, 32, {2, n});",
         "        else if (args.kernel == 1)\n            b_body(",
         "gridfuse::launch_growing_loop<a_loop>(1, 32, /*shared_memory=*/0, /*stream=*/0,
@@ -528,7 +529,8 @@ const STEP: &str = "    step<<<1, 1, 0, cudaStreamTailLaunch>>>(b, a, n, moves, 
 fn drivers() {
     let text = driver(&format!("{WORK}\n{STEP}"));
     let expected = [
-        r#"// The arguments of step and sweep that differ between their launches. kernel: 0 for step, 1 for sweep.
+        r#"// The arguments of step and sweep that differ between their launches.
+// kernel: 0 for step, 1 for sweep.
 struct step_args { int kernel; float* a; float* b; int round; const float* from; float* to; };
 
 __global__ void step_loop(gridfuse::Iterations<step_args, 1, 1> iterations, int n, int* moves);

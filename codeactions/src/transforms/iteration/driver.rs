@@ -21,12 +21,12 @@ use crate::facts::pure;
 use crate::facts::site::Site;
 use crate::transforms::self_launch::{is_builtin, shared_bytes};
 
-/// The launches of all kernels that come of this one, if its kernel comes back and they aren't one launch of each.
+/// The launches of all kernels that come of this one, if its kernel comes back, some are tail launches, and they aren't one of each.
 pub fn launches_of_driver<'db>(site: &Site<'db>) -> Option<Vec<LaunchId<'db>>> {
     let db = site.db;
     let mut kernels: Vec<FunctionItem<'db>> = vec![site.parent];
     let mut found = Vec::new();
-    let (mut at, mut returns, mut several) = (0, false, false);
+    let (mut at, mut returns, mut several, mut tails) = (0, false, false, false);
     while let Some(&function) = kernels.get(at) {
         at += 1;
         let own = launches(db, function);
@@ -40,12 +40,13 @@ pub fn launches_of_driver<'db>(site: &Site<'db>) -> Option<Vec<LaunchId<'db>>> {
                 index: u32::try_from(index).ok()?,
             });
             returns |= kernel == site.parent;
+            tails |= facts.stream == Stream::TailLaunch;
             if !kernels.contains(&kernel) {
                 kernels.push(kernel);
             }
         }
     }
-    (returns && several && kernels.len() <= MOST).then_some(found)
+    (returns && several && tails && kernels.len() <= MOST).then_some(found)
 }
 
 /// Whether a launch is of a child, which may begin before its launcher is done.

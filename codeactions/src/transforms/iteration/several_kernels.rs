@@ -193,6 +193,29 @@ impl Record {
     }
 }
 
+/// `propose, accept and count`
+fn listed(names: &[&str]) -> String {
+    match names {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// A comment, in lines of this width where its words allow that.
+fn comment_lines(text: &str, width: usize) -> String {
+    let mut lines = vec!["//".to_owned()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line == "//" || line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("// {word}")),
+        }
+    }
+    lines.join("\n")
+}
+
 /// A block size, written down.
 fn dimensions(block: [u64; 3]) -> String {
     match block {
@@ -305,12 +328,21 @@ impl<'db> Writer<'_, 'db> {
         } else {
             line
         };
-        let comment = format!(
-            "// The arguments of {} that differ between their launches. {}: {}.",
-            names.join(" and "),
-            self.record.tag,
-            numbered.join(", ")
+        let described = format!(
+            "The arguments of {} that differ between their launches.",
+            listed(&names)
         );
+        let numbered = format!("{}: {}.", self.record.tag, numbered.join(", "));
+        let width = behind.style().width.saturating_sub(behind.column());
+        let together = format!("// {described} {numbered}");
+        let comment = match together.chars().count() <= width {
+            true => together,
+            false => format!(
+                "{}\n{}",
+                comment_lines(&described, width),
+                comment_lines(&numbered, width)
+            ),
+        };
         let (head, params) = self.head(&self.head.local(RUNTIME.variable));
         let list = behind.style().list(behind.column(), &head, &params, ");");
         let at = target::above_comment(first.db, first.file, first.front() as usize);
@@ -363,7 +395,7 @@ impl<'db> Writer<'_, 'db> {
         if let Some((mut behind, kernel)) = behind_last {
             let code = self.kernel_that_stays(&workers, &behind);
             let names: Vec<&str> = self.cycle.kernels.iter().map(|k| k.kernel.name.as_str()).collect();
-            let what = behind.taken_back(&format!("{} {}", RUNTIME.purpose, names.join(" and ")));
+            let what = behind.taken_back(&format!("{} {}", RUNTIME.purpose, listed(&names)));
             behind.add(format!("{what}{code}"));
             behind.finish(edit, kernel);
         }
