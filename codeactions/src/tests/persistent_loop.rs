@@ -615,7 +615,7 @@ fn what_a_driver_may_not_launch() {
     .has(&["gridfuse::Iterations<step_args, 1, 2>"]);
     refused(
         &format!("{WORK}\n{}", STEP.replace(", 0, cudaStreamTailLaunch", "")),
-        "isn't launched into the tail",
+        "it isn't a tail launch",
     );
     refused(
         &format!("    for (int k = 0; k < 3; ++k) {}\n{STEP}", WORK.trim()),
