@@ -1260,6 +1260,75 @@ void check_rounds(const std::string& name, int count, const std::function<Launch
     CHECK(cudaFree(wrong));
 }
 
+// Grids in the order in which they have to be run: each driver launches others, which are written down behind it, and the next driver last.
+struct drive_args { int at; };
+struct Grid {
+    int blocks;
+    int children, tails;   // of a driver: how many it launches, the next driver among the latter; 0 and 0 of the others and of the last one
+    bool driver;
+};
+constexpr int kDriveThreads = 64;
+__global__ void drive_loop(gridfuse::Iterations<drive_args, 3, 3> iterations, const Grid* grids, unsigned* runs, unsigned* wrong);
+
+__device__ __forceinline__ void drive_body(gridfuse::Loop<drive_loop>& drives, uint3 blockIdx, dim3 gridDim, const Grid* grids, unsigned* runs,
+                                           unsigned* wrong, int at) {
+    const Grid& grid = grids[at];
+    // All blocks of the grid before have been run, and none of the one behind.
+    const bool right = gridDim.x == grid.blocks && (at == 0 || runs[at - 1] == grids[at - 1].blocks * kDriveThreads) && runs[at + 1] == 0;
+    if (!right) atomicAdd(wrong, 1u);
+    if (grid.driver && blockIdx.x == gridDim.x - 1 && threadIdx.x == kDriveThreads - 1) {
+        // The children and the others take turns.
+        for (int i = 0; i < 3; ++i) {
+            const int tail = at + 1 + grid.children + i;
+            if (i < grid.tails) drives.launch(grids[tail].blocks, kDriveThreads, {tail});
+            if (i < grid.children) drives.launch_child(grids[at + 1 + i].blocks, kDriveThreads, {at + 1 + i});
+        }
+    }
+    atomicAdd(&runs[at], 1u);
+}
+
+__global__ void drive_loop(gridfuse::Iterations<drive_args, 3, 3> iterations, const Grid* grids, unsigned* runs, unsigned* wrong) {
+    gridfuse::Loop<drive_loop> drives(iterations, grids, runs, wrong);
+    drives.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3, const drive_args& args) {
+        drive_body(drives, blockIdx, gridDim, grids, runs, wrong, args.at);
+    });
+}
+
+void check_drivers(const std::string& name, int count, int most_blocks, bool grows) {
+    std::vector<Grid> grids;
+    for (int driver = 0; driver < count; ++driver) {
+        const bool last = driver + 1 == count;
+        Grid grid{1 + driver * 5 % 3, driver % 4, (last ? 0 : 1) + driver * 7 % 3, true};
+        grids.push_back(grid);
+        for (int leaf = 0; leaf < grid.children + grid.tails - !last; ++leaf)
+            grids.push_back(Grid{1 + (driver * 37 + leaf * 11) % most_blocks, 0, 0, false});
+    }
+    const std::size_t all = grids.size();
+    Grid* there;
+    unsigned *runs, *wrong;
+    CHECK(cudaMalloc(&there, all * sizeof(Grid)));
+    CHECK(cudaMalloc(&runs, (all + 1) * sizeof(unsigned)));
+    CHECK(cudaMalloc(&wrong, sizeof(unsigned)));
+    CHECK(cudaMemcpy(there, grids.data(), all * sizeof(Grid), cudaMemcpyHostToDevice));
+    CHECK(cudaMemset(runs, 0, (all + 1) * sizeof(unsigned)));
+    CHECK(cudaMemset(wrong, 0, sizeof(unsigned)));
+    const unsigned long long before = gridfuse::direct_launches();
+    if (!grows) gridfuse::launch_loop<drive_loop>(grids[0].blocks, kDriveThreads, 0, 0, {0}, there, runs, wrong);
+    else gridfuse::launch_growing_loop<drive_loop>(grids[0].blocks, kDriveThreads, 0, 0, {0}, there, runs, wrong);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    std::vector<unsigned> found(all + 1);
+    unsigned mistakes = 0;
+    CHECK(cudaMemcpy(found.data(), runs, (all + 1) * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(&mistakes, wrong, sizeof mistakes, cudaMemcpyDeviceToHost));
+    bool right = mistakes == 0 && gridfuse::direct_launches() == before;
+    for (std::size_t at = 0; at < all; ++at) right = right && found[at] == static_cast<unsigned>(grids[at].blocks) * kDriveThreads;
+    verdict("loop: " + name, right);
+    CHECK(cudaFree(there));
+    CHECK(cudaFree(runs));
+    CHECK(cudaFree(wrong));
+}
+
 struct turn_args { unsigned seed; int round; };
 
 // Every thread reads what all others have left in the round before.
@@ -1337,6 +1406,8 @@ void test_loop() {
     }, Start::kFixed, Direct::kSome);
     check_rounds("other blocks", unless_small(20, 9), [&](int id) { return plain(5, id >= 3 ? 48 : 64)(id); }, Start::kFixed, Direct::kSome);
     check_rounds("without memory", unless_small(20, 9), plain(6, 64), Start::kAlone, Direct::kSome);
+    check_drivers("drivers", unless_small(1000, 9), unless_small(900, 7), true);
+    check_drivers("drivers, with few blocks", unless_small(300, 9), unless_small(900, 7), false);
 }
 
 template <class G>

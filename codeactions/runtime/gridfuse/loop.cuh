@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Loops. A kernel that ends by launching itself into cudaStreamTailLaunch is an iteration: the launches become one grid that stays.
-// Loop runs the blocks of one iteration after the other, launch_loop starts it. BlockLoop does so within one block.
+// Loop runs the blocks of one iteration after the other, launch_loop starts it. BlockLoop does so within one block. An iteration may
+// launch several grids, of which the last goes on: they are run in their order.
 
 #ifndef GRIDFUSE_LOOP_CUH
 #define GRIDFUSE_LOOP_CUH
@@ -23,7 +24,7 @@ inline namespace v2 {
 template <auto Kernel>
 class Loop;
 
-template <class Args>
+template <class Args, unsigned Children = 0, unsigned Tails = 1>
 class Iterations;
 
 namespace detail {
@@ -33,9 +34,10 @@ template <class Function>
 struct Looping {
     static_assert(sizeof(Function) == 0, "a looping kernel is a void (gridfuse::Iterations<Args>, ...)");
 };
-template <class T, class... Uniform>
-struct Looping<void (*)(Iterations<T>, Uniform...)> {
+template <class T, unsigned Children, unsigned Tails, class... Uniform>
+struct Looping<void (*)(Iterations<T, Children, Tails>, Uniform...)> {
     using Args = T;
+    using Rounds = Iterations<T, Children, Tails>;
     using Common = Pack<Uniform...>;
     static constexpr unsigned kUniform = sizeof...(Uniform);
 };
@@ -53,9 +55,9 @@ constexpr unsigned kLongestPause = 128;
 /// Where the blocks of a loop meet, each word where it disturbs no other. All zero at first. Numbers of tickets begin anew after the
 /// largest one; those that are compared are never as far apart as that.
 struct LoopCounters {
-    /// What the blocks that wait look at: twice the tickets of the iterations that have begun, without those of the first one, and 1
-    /// more where the last that has begun is an odd one; kOver when there are no more. It only grows: a block that has begun an
-    /// iteration may still be at writing so when the next one has begun.
+    /// What the blocks that wait look at: the tickets of the iterations that have begun, without those of the first one, and in the
+    /// lowest bits where the last that has begun is written down; kOver when there are no more. It only grows: a block that has begun
+    /// an iteration may still be at writing so when the next one has begun.
     struct alignas(kSliceAlignment) Place {
         static constexpr unsigned long long kOver = ULLONG_MAX;
         unsigned long long open;
@@ -91,13 +93,41 @@ struct Round {
     }
 };
 
+/// Where a loop writes down what the next iterations are: one where each launches one.
+template <class Args, unsigned Children, unsigned Tails>
+struct LoopMemory {
+    /// What one iteration has launched.
+    struct alignas(kSliceAlignment) Next {
+        unsigned children, tails;               // how many
+        unsigned tickets[Children + Tails];     // of the children, then of the others
+        Round<Args> rounds[Children + Tails];
+    };
+
+    LoopCounters counters;
+    Next launched[2];   // by turns: an iteration launches while its own round is read, which is the last of the others
+};
+template <class Args>
+struct LoopMemory<Args, 0, 1> {
+    struct alignas(kSliceAlignment) Next {
+        unsigned launched;   // its tickets, or 0 when nobody has launched it
+        Round<Args> round;
+    };
+
+    LoopCounters counters;
+    Next rounds[2];   // the even and the odd ones, the first one excepted: an iteration launches while its own is read
+};
+
 }   // namespace detail
 
 /// The iterations of a kernel that launches itself into cudaStreamTailLaunch, with arguments of type `Args`: the first parameter of
-/// a looping kernel, made by launch_loop. A view. Without memory it stands for one grid, whose launch goes out by itself.
-template <class Args>
+/// a looping kernel, made by launch_loop. A view. Without memory it stands for one grid, whose launches go out by themselves.
+///
+/// An iteration launches up to `Children` grids into the NULL stream and `Tails` into cudaStreamTailLaunch. Of these only the one that
+/// it launches last, into cudaStreamTailLaunch, may launch again: when that begins, no other one is left to be run.
+template <class Args, unsigned Children, unsigned Tails>
 class Iterations {
     static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+    static_assert(Tails != 0, "an iteration launches the next one into cudaStreamTailLaunch");
 
 public:
     Iterations() = default;
@@ -108,15 +138,16 @@ private:
     template <auto Kernel>
     friend class LoopOwner;
 
-    struct alignas(detail::kSliceAlignment) Memory {
-        struct alignas(detail::kSliceAlignment) Next {
-            unsigned launched;   // its tickets, or 0 when nobody has launched it
-            detail::Round<Args> round;
-        };
+    using Memory = detail::LoopMemory<Args, Children, Tails>;
 
-        detail::LoopCounters counters;
-        Next rounds[2];   // the even and the odd ones, the first one excepted: an iteration launches while its own is read
-    };
+    // The places where iterations are written down: for those that one of them launches, and as many for the next ones.
+    static constexpr unsigned kChildren = Children, kEach = Children + Tails;
+    static constexpr bool kOne = kEach == 1;
+    static constexpr unsigned place_bits() {
+        unsigned bits = 1;
+        while (1u << bits < 2 * kEach) ++bits;
+        return bits;
+    }
 
     __host__ __device__ __forceinline__ explicit Iterations(const detail::Bytes<Args>& first) : first_{} { first_.args = first; }
 
@@ -136,11 +167,14 @@ private:
 ///
 /// An iteration begins when all blocks of the one before are done, and sees what they have written. A block waits for tickets that
 /// were taken before its own, so for blocks that run: it can't hang, however few blocks are resident.
+///
+/// Where an iteration launches several grids (`gridfuse::Iterations<step_args, 1, 1>`), those of launch_child come first, then those of
+/// launch, each in their order.
 template <auto Kernel>
 class Loop {
     using Args = typename detail::Looping<decltype(Kernel)>::Args;
     using Common = typename detail::Looping<decltype(Kernel)>::Common;
-    using Rounds = Iterations<Args>;
+    using Rounds = typename detail::Looping<decltype(Kernel)>::Rounds;
     using Memory = typename Rounds::Memory;
     using Round = detail::Round<Args>;
     using Place = detail::LoopCounters::Place;
@@ -159,9 +193,15 @@ public:
     /// iteration has, it is launched by itself, and so are all those after it.
     __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) { launch(grid, block, 0, args); }
     __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
-        if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
-        const detail::Bytes<Args> bytes(args);
-        if (!hand_over(grid, block, shared_bytes, bytes)) launch_alone(Common(uniform_), grid, block, shared_bytes, bytes);
+        launch_one<false>(grid, block, shared_bytes, args);
+    }
+
+    /// Launches a child, which launches nothing itself: it comes before what `launch` launches. By the same thread. In a kernel with
+    /// iterations that launch several grids, blocks are of the same size as those of the first iteration, with no dynamic shared memory.
+    __device__ __forceinline__ void launch_child(dim3 grid, dim3 block, const Args& args) { launch_child(grid, block, 0, args); }
+    __device__ __forceinline__ void launch_child(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
+        static_assert(Rounds::kChildren != 0, "gridfuse::Iterations<Args, Children, Tails> says how many children there may be");
+        launch_one<true>(grid, block, shared_bytes, args);
     }
 
     /// Runs `body(blockIdx, gridDim, blockDim, args)` for every block of every iteration. All threads call it, once. All threads of
@@ -211,6 +251,8 @@ public:
     }
 
 private:
+    static constexpr unsigned kPlaceBits = Rounds::place_bits();
+
     // A block of an iteration.
     struct Step {
         unsigned x, y, z;
@@ -225,7 +267,7 @@ private:
         unsigned long long left;     // blocks of the ticket, with the one that runs
         unsigned long long opened;   // tickets of the iterations up to this one, without those of the first one
         unsigned end;                // the ticket after those of the iteration
-        unsigned number;             // 0 the first iteration, 1 an odd one, 2 another even one
+        unsigned place;              // where it is written down; 0 for the first one, which stands elsewhere
         unsigned finished;           // tickets that are done and not counted as such yet
         bool over;                   // whether there are no more iterations
         bool early;                  // whether to take the next ticket before this one is done
@@ -240,11 +282,11 @@ private:
     __device__ __forceinline__ unsigned take() const { return atomicAdd(&iterations_.memory_->counters.taken, 1u); }
 
     // The iteration is the current one.
-    __device__ __forceinline__ void begin(Current& current, const Round& round, unsigned number, unsigned long long opened) const {
+    __device__ __forceinline__ void begin(Current& current, const Round& round, unsigned place, unsigned long long opened) const {
         current.round = round;
         current.opened = opened;
         current.end = iterations_.first_.tickets + static_cast<unsigned>(opened);
-        current.number = number;
+        current.place = place;
     }
 
     // The ticket is the current one, when its iteration has begun.
@@ -284,56 +326,119 @@ private:
         const unsigned long long& place = iterations_.memory_->counters.places[blockIdx.x % detail::kWaitingPlaces].open;
         const unsigned beyond_first = ticket - iterations_.first_.tickets;
         unsigned long long open = detail::load_relaxed(place);
-        for (unsigned pause = 32; open == Place::kOver || !before(beyond_first, static_cast<unsigned>(open >> 1));) {
+        for (unsigned pause = 32; open == Place::kOver || !before(beyond_first, static_cast<unsigned>(open >> kPlaceBits));) {
             if (open == Place::kOver) return false;
             __nanosleep(pause);
             if (pause < detail::kLongestPause) pause *= 2;
             open = detail::load_relaxed(place);
         }
         detail::fence();   // acquire: what all blocks of the iterations before have written
-        const unsigned odd = open & 1;
-        begin(current, iterations_.memory_->rounds[odd].round, odd != 0 ? 1 : 2, open >> 1);
+        const unsigned at = open & ((1u << kPlaceBits) - 1);
+        begin(current, round_at(at), at, open >> kPlaceBits);
         return true;
+    }
+
+    __device__ __forceinline__ const Round& round_at(unsigned place) const {
+        if constexpr (Rounds::kOne) return iterations_.memory_->rounds[place].round;
+        else return iterations_.memory_->launched[place / Rounds::kEach].rounds[place % Rounds::kEach];
+    }
+
+    // What comes after the current iteration.
+    struct Next {
+        unsigned tickets;   // 0 where nothing does
+        unsigned place;
+    };
+    __device__ __forceinline__ Next next(const Current& current) const {
+        if constexpr (Rounds::kOne) {
+            const unsigned odd = current.place ^ 1;
+            return {detail::load_relaxed(iterations_.memory_->rounds[odd].launched), odd};
+        } else {
+            const unsigned turn = current.place / Rounds::kEach, at = current.place % Rounds::kEach;
+            const auto& others = iterations_.memory_->launched[turn];
+            const auto& own = iterations_.memory_->launched[turn ^ 1];
+            const unsigned children = detail::load_relaxed(own.children), tails = detail::load_relaxed(own.tails);
+            const unsigned other_children = detail::load_relaxed(others.children), other_tails = detail::load_relaxed(others.tails);
+            unsigned found = Rounds::kEach;
+            unsigned where = turn ^ 1;
+            if (children != 0) found = 0;
+            else if (tails != 0) found = Rounds::kChildren;
+            else {   // it has launched nothing: the next of those that were launched with it
+                where = turn;
+                if (at + 1 > Rounds::kChildren) found = at + 1 - Rounds::kChildren < other_tails ? at + 1 : found;
+                else found = at + 1 < other_children ? at + 1 : other_tails != 0 ? Rounds::kChildren : found;
+            }
+            if (found == Rounds::kEach) return {0, 0};
+            const unsigned place = where * Rounds::kEach + found;
+            return {detail::load_relaxed(iterations_.memory_->launched[where].tickets[found]), place};
+        }
     }
 
     // Counts what the block has done. The block that does the last ticket begins the next iteration.
     __device__ __forceinline__ void finish(Current& current) const {
         detail::LoopCounters& counters = iterations_.memory_->counters;
-        const unsigned odd = (current.number + 1) & 1, finished = current.finished;
+        const unsigned finished = current.finished;
         current.finished = 0;
-        // A look ahead, while the counter is on its way. What there is says enough; where there is nothing yet, it may be too early.
-        const unsigned& launched = iterations_.memory_->rounds[odd].launched;
-        unsigned more = detail::load_relaxed(launched);
+        // A look ahead, while the counter is on its way. What there is says enough; where there is nothing yet, it may be too early. Of
+        // several grids others may come before it.
+        Next after{};
+        if constexpr (Rounds::kOne) after = next(current);
         if (atomicAdd(&counters.done, finished) + finished != current.end) return;
         detail::fence();   // acquire: what the other blocks have written; release: for those that wait
-        if (more == 0) more = detail::load_relaxed(launched);
-        const unsigned long long open = more == 0 ? Place::kOver : (current.opened + more) * 2 + odd;
+        if (after.tickets == 0) after = next(current);
+        const unsigned long long open = after.tickets == 0 ? Place::kOver : (current.opened + after.tickets) << kPlaceBits | after.place;
         for (Place& place : counters.places) atomicMax(&place.open, open);
     }
 
+    template <bool Child>
+    __device__ __forceinline__ void launch_one(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
+        const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0;
+        // CUDA refuses it, and a kernel with several launches may ask whether one was refused.
+        if (Rounds::kOne && empty) return;
+        const detail::Bytes<Args> bytes(args);
+        if (hand_over<Child>(grid, block, shared_bytes, bytes)) return;
+        launch_alone<Child>(Common(uniform_), grid, block, shared_bytes, bytes);
+    }
+
+    template <bool Child>
     __device__ __forceinline__ bool hand_over(dim3 grid, dim3 block, std::size_t shared_bytes, const detail::Bytes<Args>& args) const {
         Memory* const memory = iterations_.memory_;
         if (memory == nullptr) return false;
         const bool alike = block.x == blockDim.x && block.y == blockDim.y && block.z == blockDim.z;
         if (!alike || !detail::valid_grid(grid) || shared_bytes > detail::dynamic_shared_bytes()) return false;
-        const unsigned odd = (shared().number + 1) & 1;
         Round round;
         round.set_grid(grid, gridDim.x);
         round.args = args;
-        // A second launch, which there shouldn't be, is done when the grid is, as it would have been.
-        if (atomicCAS(&memory->rounds[odd].launched, 0u, round.tickets) != 0) return false;
-        memory->rounds[odd].round = round;
-        // The iteration that runs needs its own no more, and the one after the next will launch there.
-        detail::store_relaxed(memory->rounds[odd ^ 1].launched, 0u);
+        if constexpr (Rounds::kOne) {
+            const unsigned odd = shared().place ^ 1;
+            // A second launch, which there shouldn't be, is done when the grid is, as it would have been.
+            if (atomicCAS(&memory->rounds[odd].launched, 0u, round.tickets) != 0) return false;
+            memory->rounds[odd].round = round;
+            // The iteration that runs needs its own no more, and the one after the next will launch there.
+            detail::store_relaxed(memory->rounds[odd ^ 1].launched, 0u);
+        } else {
+            const unsigned turn = shared().place / Rounds::kEach;
+            auto& own = memory->launched[turn ^ 1];
+            unsigned& count = Child ? own.children : own.tails;
+            const unsigned at = detail::load_relaxed(count), first = Child ? 0 : Rounds::kChildren;
+            // More than there should be.
+            if (first + at == (Child ? Rounds::kChildren : Rounds::kEach)) return false;
+            own.rounds[first + at] = round;
+            detail::store_relaxed(own.tickets[first + at], round.tickets);
+            detail::store_relaxed(count, at + 1);
+            // The iteration that runs is the last of those that were launched with it; the next one that launches does so there.
+            detail::store_relaxed(memory->launched[turn].children, 0u);
+            detail::store_relaxed(memory->launched[turn].tails, 0u);
+        }
         return true;
     }
 
     // A function, so that the kernel has no more registers than it takes to call it.
+    template <bool Child>
     static __device__ __noinline__ void launch_alone(const Common& uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
                                                      const detail::Bytes<Args>& args) {
-        atomicAdd(&detail::direct_launches, 1ull);
+        if (Rounds::kOne || detail::valid_grid(grid)) atomicAdd(&detail::direct_launches, 1ull);
         uniform.apply([&](const auto&... values) {
-            Kernel<<<grid, block, shared_bytes, cudaStreamTailLaunch>>>(Rounds(args), values...);
+            Kernel<<<grid, block, shared_bytes, Child ? cudaStream_t() : cudaStreamTailLaunch>>>(Rounds(args), values...);
         });
     }
 
@@ -341,11 +446,23 @@ private:
     Common uniform_;
 };
 
+/// What `__syncthreads` is in a block that has `threads` threads, at most as many as a warp, and is run by the first of a larger one;
+/// without a number, in a block that has all. The parameter of a function by that name stands for the barrier in its body.
+struct BlockBarrier {
+    unsigned threads = 0;
+
+    __device__ __forceinline__ void operator()() const {
+        if (threads == 0) __syncthreads();
+        else __syncwarp(~0u >> (32 - threads));
+    }
+};
+
 /// Owns the memory of a loop for one launch in a stream.
 template <auto Kernel>
 class LoopOwner {
     using Args = typename detail::Looping<decltype(Kernel)>::Args;
-    using Memory = typename Iterations<Args>::Memory;
+    using Rounds = typename detail::Looping<decltype(Kernel)>::Rounds;
+    using Memory = typename Rounds::Memory;
 
 public:
     LoopOwner(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const Args& first, bool grows)
@@ -357,7 +474,7 @@ public:
     LoopOwner(const LoopOwner&) = delete;
     LoopOwner& operator=(const LoopOwner&) = delete;
 
-    const Iterations<Args>& iterations() const { return iterations_; }
+    const Rounds& iterations() const { return iterations_; }
     unsigned blocks() const { return blocks_; }
 
 private:
@@ -379,7 +496,7 @@ private:
         return true;
     }
 
-    Iterations<Args> iterations_;
+    Rounds iterations_;
     detail::StreamMemory memory_;
     unsigned blocks_ = 0;
 };
@@ -388,8 +505,8 @@ namespace detail {
 
 template <auto Kernel, bool Grows, class Function = decltype(Kernel)>
 struct LoopLauncher;
-template <auto Kernel, bool Grows, class T, class... Uniform>
-struct LoopLauncher<Kernel, Grows, void (*)(Iterations<T>, Uniform...)> {
+template <auto Kernel, bool Grows, class T, unsigned Children, unsigned Tails, class... Uniform>
+struct LoopLauncher<Kernel, Grows, void (*)(Iterations<T, Children, Tails>, Uniform...)> {
     void operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const T& first, Uniform... uniform) const {
         const LoopOwner<Kernel> owner(grid, block, shared_bytes, stream, first, Grows);
         Kernel<<<owner.blocks() != 0 ? dim3(owner.blocks()) : grid, block, shared_bytes, stream>>>(owner.iterations(), uniform...);

@@ -21,19 +21,27 @@ pub fn replace_launch(
     let config = config(site);
     was::note_unless_plain(site, &config, edit);
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
-    write(site, &fields, config, block, aggregator, otherwise, edit);
+    write(
+        site,
+        &fields,
+        config,
+        block,
+        &format!("{aggregator}.launch"),
+        otherwise,
+        edit,
+    );
 }
 
-/// The same with these initialisers of the arguments that differ. A note says what the launch was.
+/// The same by a call of this function, with these initialisers of the arguments that differ. A note says what the launch was.
 pub fn replace_launch_by(
     site: &Site<'_>,
     fields: &[String],
     block: Option<String>,
-    aggregator: &str,
+    function: &str,
     edit: &mut EditBuilder<'_>,
 ) {
     was::note(site, edit);
-    write(site, fields, config(site), block, aggregator, None, edit);
+    write(site, fields, config(site), block, function, None, edit);
 }
 
 /// Grid, block, and shared memory where there is some.
@@ -54,7 +62,7 @@ fn write(
     fields: &[String],
     config: Vec<String>,
     block: Option<String>,
-    aggregator: &str,
+    function: &str,
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
 ) {
@@ -63,7 +71,7 @@ fn write(
         *item = block;
     }
     items.push(format!("{{{}}}", fields.join(", ")));
-    let prefix = format!("{aggregator}.launch(");
+    let prefix = format!("{function}(");
     replace_by_call_and(site, &prefix, &items, otherwise.as_deref(), edit);
 }
 

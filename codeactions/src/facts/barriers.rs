@@ -191,13 +191,14 @@ fn together(known: &Library) -> Level {
 fn under_a_condition(body: &Body, expr: ExprId) -> bool {
     let own = body.expr(expr).span;
     body.exprs.iter().enumerate().any(|(index, other)| {
-        let conditional = matches!(
-            other.kind,
-            ExprKind::Logical { .. }
-                | ExprKind::Conditional { .. }
-                | ExprKind::Lambda { .. }
-                | ExprKind::Unknown { .. }
-        );
+        let conditional = match other.kind {
+            // What stands on the left is evaluated in any case.
+            ExprKind::Logical { lhs, .. } | ExprKind::Conditional { cond: lhs, .. } => {
+                !body.expr(lhs).span.contains(own)
+            }
+            ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => true,
+            _ => false,
+        };
         conditional && index != expr.0 as usize && other.span.contains(own)
     })
 }

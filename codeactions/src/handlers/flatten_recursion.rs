@@ -215,14 +215,14 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         graphs::keep(host, refusals, edit);
     }
     let varying = split.varying().map(|p| &p.param.ty);
-    let bounds = bounds(&child, varying, &entries, refusals, edit);
+    let bounds = bounds(&child, varying, &entries, None, refusals, edit);
     let plan = Plan::new(&child, split, &RUNTIME, bounds, names);
     refusals.check()?;
     header.include_in(db, edit, child.file);
     plan.generate(names, edit);
     for (site, split) in sites.iter().zip(&splits) {
         let fields: Vec<String> = split.varying().map(|part| part.initialiser.clone()).collect();
-        replace_launch_by(site, &fields, None, &plan.launches, edit);
+        replace_launch_by(site, &fields, None, &format!("{}.launch", plan.launches), edit);
     }
     removed_streams::remove(streams.iter().map(|(site, stream)| (*site, stream)), edit);
     for (host, split) in &entries {

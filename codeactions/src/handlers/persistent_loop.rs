@@ -54,6 +54,29 @@ of an iteration then say which kernel it is of:
     });
 ```
 
+Real programs often have a driver: one thread launches work, and then itself or a partner behind it. That becomes one loop, too,
+whichever of its launches it is applied to:
+
+```cuda
+__global__ void step(float* a, float* b, State* state) {
+    if (state->changed == 0) return;
+    state->changed = 0;
+    sweep<<<(state->n + 127) / 128, 128>>>(a, b, state);
+    step<<<1, 1, 0, cudaStreamTailLaunch>>>(b, a, state);
+}
+```
+
+has the body
+
+```cuda
+    loop.launch_child((state->n + 127) / 128, 128, {1, {}, {}, a, b});
+    loop.launch(1, 128, {0, b, a, {}, {}});
+```
+
+Each of these grids is an iteration: first the children, then what was launched into the tail, each in their order.
+`gridfuse::Iterations<step_args, 1, 1>` says how many there are at most. That children wait for their launcher, and for each other, is
+one of the orders that CUDA allows. All blocks of the loop have as many threads as the largest ones; the others leave the rest alone.
+
 What it saves is the launch of each iteration. That is most of the time where an iteration is short; where a grid has many times as many
 blocks as the device runs at a time, handing them out takes about as long as a launch, and the gain is small or none: measure it.
 
@@ -62,12 +85,18 @@ as before, and so are all after it. `gridfuse::direct_launches()` counts those. 
 
 ## Needs
 - A kernel with a launch of itself into `cudaStreamTailLaunch` in its own body, not in a loop, by one thread of the grid (of the
-  block, where grids have one block). It launches nothing else: the next iteration would have to wait for that.
+  block, where grids have one block).
 - Or up to eight kernels, each with one such launch of the next one, and the last one of the first one; in one file and namespace, no
   templates, with the same launch bounds.
+- What such kernels launch besides, by the same thread, into the NULL stream, `cudaStreamFireAndForget` or `cudaStreamTailLaunch`, not in
+  a loop, launches nothing. A kernel that launches is the last that is launched into the tail, on each path. So all that was launched
+  before has been run when it begins, and there is always room for what it launches. These grids have blocks of constant sizes and no
+  dynamic shared memory: none turns out to be unlike the others when it is launched. One that CUDA refuses is launched as before, and
+  `cudaGetLastError` says so.
 - Blocks of the same size, and as much dynamic shared memory: `blockDim`, or constants.
-- Every barrier is reached by all threads of a block or by none, as the block goes on with the next one.
-- A kernel that doesn't wait for other blocks, nor use events or `cudaGetLastError`.
+- Every barrier is reached by all threads of a block or by none, as the block goes on with the next one. Blocks that are smaller than
+  those of the loop have none, or no more threads than a warp.
+- A kernel that doesn't wait for other blocks, nor use events, nor `cudaGetLastError` where it has one launch.
 - A launch by the host that can be changed, where grids have several blocks.
 - No loads that take for granted that nobody writes (`__ldg`, `__restrict__` pointers in functions that it calls) where iterations
   pass on pointers, as to buffers that change places. Where they don't, it is assumed that the kernel doesn't write what it loads

@@ -217,8 +217,8 @@ fn what_would_change_its_meaning_is_refused() {
         "the launch stands in a loop",
     );
     refused(
-        &format!("{AGAIN}\n    if (i == 1) $0other<<<1, 1>>>(b);").replace("$0", ""),
-        "launches elsewhere, too",
+        &format!("{AGAIN}\n    if (i == 1) other<<<1, 1>>>(b);"),
+        "around all of its launches isn't seen",
     );
     refused(
         &AGAIN.replace("blockDim", "64"),
@@ -317,7 +317,8 @@ void run(int* value, int* proposal, int* moves) {
 fn kernels_in_turn() {
     let result = rewrite(ID, TURNS);
     result.has(&[
-        r#"// The arguments of propose and accept that differ between their launches. kernel: 0 for propose, 1 for accept.
+        r#"// The arguments of propose and accept that differ between their launches.
+// kernel: 0 for propose, 1 for accept.
 struct propose_args { int kernel; int round; };
 
 __global__ void propose_loop(gridfuse::Iterations<propose_args> iterations, int* value,
@@ -393,7 +394,7 @@ __global__ void c(int* x, int n) {
 void run(int* x) { a<<<1, 32>>>(x, 3); }
 "#;
     rewrite(ID, text).has(&[
-        "// The arguments of a and b and c that differ between their launches. kernel: 0 for a, 1 for b, 2 for c.",
+        "// The arguments of a, b and c that differ between their launches.\n// kernel: 0 for a, 1 for b, 2 for c.",
         "loop.launch(1, 32, {2, n});",
         "        else if (args.kernel == 1)\n            b_body(",
         "gridfuse::launch_growing_loop<a_loop>(1, 32, /*shared_memory=*/0, /*stream=*/0,
@@ -436,7 +437,7 @@ fn kernels_in_turn_that_are_left_alone() {
     // The threads that the smaller blocks don't have would be missed at the barrier.
     let barrier = TURNS.replace(
         "if (i < N && proposal[i]",
-        "__syncthreads();\n    if (i < N && proposal[i]",
+        "if (__syncthreads_or(i < 0)) moves = value;\n    if (i < N && proposal[i]",
     );
     refuses(
         ID,
@@ -500,4 +501,178 @@ void run(int* x, int n, kernel k) { coarse<<<2, 64>>>(x, n, level{2}, k, 3); }
 "#;
     let new = rewrite(ID, text);
     assert!(!new.text().contains("int kernel;"), "{}", new.text());
+}
+
+/// A kernel that launches work, and itself behind it.
+fn driver(launches: &str) -> String {
+    format!(
+        r#"__global__ void sweep(const float* __restrict__ from, float* to, int n, int* moves) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {{ to[i] = from[i] * 0.5f; atomicAdd(moves, 1); }}
+}}
+
+__global__ void step(float* a, float* b, int n, int* moves, int round) {{
+    if (round == 9) return;
+{launches}
+}}
+void run(float* a, float* b, int n, int* moves) {{
+    step<<<1, 1>>>(a, b, n, moves, 0);
+}}
+"#
+    )
+}
+
+const WORK: &str = "    sweep<<<(n + 127) / 128, 128>>>(a, b, n, moves);";
+const STEP: &str = "    step<<<1, 1, 0, cudaStreamTailLaunch>>>(b, a, n, moves, round + 1);";
+
+#[test]
+fn drivers() {
+    let text = driver(&format!("{WORK}\n{STEP}"));
+    let expected = [
+        r#"// The arguments of step and sweep that differ between their launches.
+// kernel: 0 for step, 1 for sweep.
+struct step_args { int kernel; float* a; float* b; int round; const float* from; float* to; };
+
+__global__ void step_loop(gridfuse::Iterations<step_args, 1, 1> iterations, int n, int* moves);
+"#,
+        "    loop.launch_child((n + 127) / 128, 128, {1, {}, {}, {}, a, b});\n",
+        "    loop.launch(1, 128, {0, b, a, round + 1, {}, {}});\n",
+        r#"__global__ void sweep(const float* __restrict__ from, float* to, int n, int* moves) {
+    sweep_body(blockIdx, gridDim, blockDim, from, to, n, moves);
+}"#,
+        r#"        if (args.kernel == 0) {
+            if (threadIdx.x == 0)
+                step_body(loop, blockIdx, gridDim, dim3(1), args.a, args.b, n, moves, args.round);
+        } else {
+            sweep_body(blockIdx, gridDim, blockDim, args.from, args.to, n, moves);
+        }
+"#,
+        "gridfuse::launch_growing_loop<step_loop>(1, 128, /*shared_memory=*/0, /*stream=*/0,",
+    ];
+    // Whichever of the launches it is asked for.
+    for at in [WORK.trim(), STEP.trim()] {
+        rewrite(ID, &text.replacen(at, &format!("$0{at}"), 1)).has(&expected);
+    }
+    let forgets = text.replace(
+        "128>>>(a, b, n, moves)",
+        "128, 0, cudaStreamFireAndForget>>>(a, b, n, moves)",
+    );
+    rewrite(ID, &forgets.replacen(STEP.trim(), &format!("$0{}", STEP.trim()), 1)).has(&expected[..2]);
+}
+
+#[test]
+fn one_thread_drives() {
+    let both = |first: &str, second: &str| {
+        let launches = format!(
+            "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n{first} {}\n{second} $0{}",
+            WORK.trim(),
+            STEP.trim()
+        );
+        driver(&launches).replace("step<<<1, 1", "step<<<4, 128")
+    };
+    for (first, second) in [
+        ("if (i == 0)", "if (i == 0)"),
+        ("if (i == 0)", "if (round < 5 && i == 0)"),
+    ] {
+        rewrite(ID, &both(first, second)).has(&["gridfuse::Iterations<step_args, 1, 1>", "loop.launch_child("]);
+    }
+    for (first, second) in [
+        ("if (i == 0)", "if (i == 1)"),
+        ("if (i == 0 && round < 5)", "if (i == 1 && round < 5)"),
+        ("if (i == 0)", "i = i + 1; if (i == 0)"),
+        ("if (i == 0)", ""),
+    ] {
+        refuses(
+            ID,
+            &both(first, second),
+            "more than one thread of the grid may launch what `step` launches",
+        );
+    }
+}
+
+#[test]
+fn what_a_driver_may_not_launch() {
+    let refused = |launches: &str, why: &str| {
+        let marked = launches.replacen("    step<<<", "    $0step<<<", 1);
+        refuses(ID, &driver(&marked), why);
+    };
+    refused(
+        &format!("{STEP}\n{}", WORK.replace("128>>>", "128, 0, cudaStreamTailLaunch>>>")),
+        "isn't the last tail launch",
+    );
+    refused(
+        &format!("{STEP}\n    if (round == 3) {}", STEP.trim()),
+        "isn't the last tail launch",
+    );
+    rewrite(
+        ID,
+        &driver(&format!(
+            "    if (round == 3) {{\n    $0{}\n{WORK}\n    }} else {}",
+            STEP.trim(),
+            STEP.trim()
+        )),
+    )
+    .has(&["gridfuse::Iterations<step_args, 1, 2>"]);
+    refused(
+        &format!("{WORK}\n{}", STEP.replace(", 0, cudaStreamTailLaunch", "")),
+        "it isn't a tail launch",
+    );
+    refused(
+        &format!("    for (int k = 0; k < 3; ++k) {}\n{STEP}", WORK.trim()),
+        "stands in a loop",
+    );
+    refused(
+        &format!("    again:\n{WORK}\n    if (n == 0) goto again;\n{STEP}"),
+        "may be done several times",
+    );
+    refused(
+        &format!("{}\n{STEP}", WORK.replace(", 128>>>", ", n>>>")),
+        "isn't known before it runs",
+    );
+    refused(
+        &format!("{}\n{STEP}", WORK.replace(", 128>>>", ", 128, 4 * n>>>")),
+        "has dynamic shared memory",
+    );
+    refused(
+        &format!(
+            "    cudaStream_t s; cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n{}\n{STEP}",
+            WORK.replace(", 128>>>", ", 128, 0, s>>>")
+        ),
+        "goes into a stream of its own",
+    );
+    let copies = driver(&format!("{WORK}\n$0{}", STEP.trim()));
+    refuses(
+        ID,
+        &copies.replace(
+            "{ to[i]",
+            "{ cudaMemcpyAsync(to, from, 4, cudaMemcpyDeviceToDevice); to[i]",
+        ),
+        "which `sweep` puts into a stream",
+    );
+}
+
+#[test]
+fn smaller_blocks_with_barriers() {
+    let text = |threads: u32, barrier: &str| {
+        driver(&format!("{WORK}\n$0{}", STEP.trim()))
+            .replace("step<<<1, 1", &format!("step<<<1, {threads}"))
+            .replace(
+                "    if (round == 9) return;",
+                &format!("    {barrier};\n    if (round == 9 || threadIdx.x != 0) return;"),
+            )
+    };
+    rewrite(ID, &text(32, "__syncthreads()")).has(&[
+        "gridfuse::BlockBarrier __syncthreads,",
+        "step_body(loop, gridfuse::BlockBarrier(), blockIdx, gridDim, blockDim,",
+        "step_body(loop, gridfuse::BlockBarrier{32}, blockIdx, gridDim, dim3(32),",
+    ]);
+    rewrite(ID, &text(64, "int all = __any_sync(~0u, round)")).has(&["if (threadIdx.x < 64)"]);
+    for text in [
+        text(64, "__syncthreads()"),
+        text(32, "::__syncthreads()"),
+        text(32, "int all = __syncthreads_or(round)"),
+        text(16, "int all = __any_sync(~0u, round)"),
+    ] {
+        refuses(ID, &text, "may wait for the others here");
+    }
 }

@@ -787,6 +787,29 @@ void run(int* x, int n) {
         in_turn,
         &[("accept_body(loop,", "propose_body(loop,")],
     );
+    let driver = r#"// Sums.
+__global__ void sweep(const float* __restrict__ from, float* to, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = from[i] * 0.5f;
+}
+
+__global__ void step(float* a, float* b, int n, int round) {
+    __syncthreads();
+    if (threadIdx.x != 0 || round == 9) return;
+    sweep<<<(n + 127) / 128, 128>>>(a, b, n);
+    sweep<<<(n + 127) / 128, 128, 0, cudaStreamTailLaunch>>>(b, a, n);
+    step<<<1, 32, 0, cudaStreamTailLaunch>>>(b, a, n, round + 1);
+}
+
+void run(float* a, float* b, int n) {
+    step<<<1, 32>>>(a, b, n, 0);
+}
+"#;
+    renewed_comes_back(
+        "persistent-loop",
+        driver,
+        &[("sweep_body(blockIdx,", "step_body(blockIdx,"), ("a, b});", "b, a});")],
+    );
 }
 
 #[test]

@@ -249,11 +249,13 @@ fn refuse_entry(host: &Site<'_>, child: &Child<'_>, runtime: &Runtime, refusals:
 }
 
 /// The launch bounds of the second kernel, with a space, or nothing: those of the kernel. Where it has none, and blocks of 64
-/// registers a thread may be too large, those that the host launches, so that it doesn't come to need more registers than there are. `varying`: the types of the arguments that differ.
+/// registers a thread may be too large, those that the host launches, so that it doesn't come to need more registers than there are. `varying`: the types of the arguments that differ; `block`: the size of all blocks, where it isn't what
+/// the host launches.
 pub fn bounds<'a, 'db>(
     child: &Child<'db>,
     varying: impl Iterator<Item = &'a Type>,
     entries: &[(Site<'db>, Split<'_>)],
+    block: Option<[u64; 3]>,
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) -> String {
@@ -269,6 +271,7 @@ pub fn bounds<'a, 'db>(
     let largest = sizes
         .collect::<Option<Vec<u64>>>()
         .and_then(|sizes| sizes.into_iter().max());
+    let largest = block.map(|block| block.iter().product()).or(largest);
     match (largest, needed.optimized()) {
         (Some(threads), _) if threads <= 256 => String::new(),
         (threads, Some(needed)) if needed <= 64 => format!("__launch_bounds__({}) ", threads.unwrap_or(1024).min(1024)),
@@ -474,7 +477,7 @@ pub fn replace_entry<'db>(
     host: &Site<'db>,
     split: &Split<'_>,
     fields: &[String],
-    block: Option<u64>,
+    block: Option<String>,
     edit: &mut EditBuilder<'db>,
 ) {
     was::note(host, edit);
@@ -490,7 +493,7 @@ pub fn replace_entry<'db>(
         }
     }
     if let (Some(block), Some(item)) = (block, items.get_mut(1)) {
-        *item = block.to_string();
+        *item = block;
     }
     items.push(format!("{{{}}}", fields.join(", ")));
     for part in split.uniform() {

@@ -190,7 +190,8 @@ impl<'db> Stripped<'db> {
                 return false;
             };
             let object = &body.expr(body.strip_parens(*base)).kind;
-            field == "launch" && matches!(object, ExprKind::Name(Name::Local(binding)) if collects(*binding))
+            matches!(field.as_str(), "launch" | "launch_child")
+                && matches!(object, ExprKind::Name(Name::Local(binding)) if collects(*binding))
         });
         let spans = collected
             .map(|expr| expr.span)

@@ -46,6 +46,8 @@ struct Object {
 struct Renewed<'db> {
     layer: Layer,
     kernels: Vec<Kernel<'db>>,
+    /// Kernels that launch nothing, whose bodies the kernel that stays runs as well, with the functions that have them.
+    leaves: Vec<(FunctionItem<'db>, FunctionItem<'db>)>,
     /// The kernel that stays, whose blocks run those of all grids.
     stays: Option<FunctionItem<'db>>,
     /// The struct of the arguments that differ.
@@ -65,7 +67,9 @@ fn peeled<'db>(db: &'db dyn Db, function: FunctionItem<'db>, renewed: &Renewed<'
     let names: Vec<&str> = renewed
         .kernels
         .iter()
-        .map(|kernel| unqualified(kernel.item.name(db)))
+        .map(|kernel| kernel.item)
+        .chain(renewed.leaves.iter().map(|(item, _)| *item))
+        .map(|item| unqualified(item.name(db)))
         .collect();
     let is_own = |kernel: &&Kernel<'db>| kernel.item == function || kernel.worker == function;
     let own = renewed.kernels.iter().find(is_own).or(renewed.kernels.first())?;
@@ -82,6 +86,9 @@ fn peeled<'db>(db: &'db dyn Db, function: FunctionItem<'db>, renewed: &Renewed<'
         if is_chain(kernel) {
             put_entries_back(db, kernel, &mut edit)?;
         }
+    }
+    for (item, worker) in &renewed.leaves {
+        put_head_back(&mut edit, db, *worker, *item, &[])?;
     }
     if let Some(item) = renewed.goes_on {
         delete_item(&mut edit, place(db, item));
@@ -200,9 +207,11 @@ fn renewed<'db>(db: &'db dyn Db, first: FunctionItem<'db>) -> Option<Renewed<'db
         items.sort_by_key(|item| item.start(db));
         let kernels: Option<Vec<Kernel<'db>>> = items.into_iter().map(|item| kernel(db, item)).collect();
         let record = memory_type(db, stays)?;
+        let kernels = kernels.filter(|kernels| !kernels.is_empty())?;
         return Some(Renewed {
             layer,
-            kernels: kernels.filter(|kernels| !kernels.is_empty())?,
+            leaves: leaves(db, stays, &kernels),
+            kernels,
             stays: Some(stays),
             record: Some(struct_named(db, file, &plain(&record))?),
             goes_on: None,
@@ -225,11 +234,38 @@ fn renewed<'db>(db: &'db dyn Db, first: FunctionItem<'db>) -> Option<Renewed<'db
     };
     Some(Renewed {
         layer,
+        leaves: Vec::new(),
         kernels: vec![own],
         stays: None,
         record,
         goes_on,
     })
+}
+
+/// The kernels that launch nothing, of those whose bodies the kernel that stays runs.
+fn leaves<'db>(
+    db: &'db dyn Db,
+    stays: FunctionItem<'db>,
+    kernels: &[Kernel<'db>],
+) -> Vec<(FunctionItem<'db>, FunctionItem<'db>)> {
+    let (file, text) = (stays.file(db), stays.file(db).text(db));
+    let tokens = tokens_in(db, file, body_of(db, stays));
+    let mut found: Vec<(FunctionItem<'db>, FunctionItem<'db>)> = Vec::new();
+    for at in 0..tokens.len() {
+        let called = tokens
+            .get(at + 1)
+            .is_some_and(|next| matches!(next.text(&text), "(" | "<"));
+        let named = functions_named(db, file, tokens[at].text(&text)).into_iter();
+        let worker = named
+            .filter(|f| called && f.has_body(db) && f.signature(db).device && f.file(db) == file)
+            .find(|f| !kernels.iter().any(|kernel| kernel.worker == *f) && !found.iter().any(|(_, known)| known == f));
+        let Some(worker) = worker else { continue };
+        let around = other_mentions(db, worker).into_iter();
+        let mut around = around.filter_map(|mention| function_around(db, mention));
+        let kernel = around.find(|f| f.signature(db).kernel && f.has_body(db) && *f != stays);
+        found.extend(kernel.map(|kernel| (kernel, worker)));
+    }
+    found
 }
 
 /// The template argument of a kernel's first parameter: `gridfuse::Iterations<relax_args> iterations`.
@@ -260,7 +296,9 @@ fn put_launches_back(db: &dyn Db, kernel: &Kernel<'_>, names: &[&str], edit: &mu
     let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
     let mut first = None;
     for at in 0..tokens.len() {
-        let launches = word(at) == object && word(at + 1) == "." && matches!(word(at + 2), "launch" | "launch_at_once");
+        let launches = word(at) == object
+            && word(at + 1) == "."
+            && matches!(word(at + 2), "launch" | "launch_child" | "launch_at_once");
         if !launches {
             continue;
         }

@@ -1,18 +1,22 @@
-//! Kernels that launch each other in turn: `propose` launches `accept` into its tail stream, and `accept` launches `propose`.
+//! Kernels that launch each other in turn: `propose` launches `accept` into its tail stream, and `accept` launches `propose`. And what
+//! such kernels launch besides.
 
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Child as Launched, LaunchId, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{Builtin, Type};
 
-use super::kernel::{Iteration, has_one_block, refuse_place};
+use super::driver;
+use super::kernel::{Iteration, has_one_block, refuse_place, refuse_statement};
 use super::read_only;
 use crate::api::refusal::{Ineligible, Reason, Refusals};
 use crate::draft::Draft;
+use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::moved::{Spot, different};
@@ -20,16 +24,31 @@ use crate::facts::site::Site;
 use crate::transforms::self_launch::{is_builtin, passed_on};
 
 /// More kernels than people write in turn.
-const MOST: usize = 8;
+pub(super) const MOST: usize = 8;
 
 /// Kernels that launch each other in turn.
 pub struct Cycle<'db> {
     /// In the order in which they run; the host launches the first one.
     pub kernels: Vec<Iteration<'db>>,
-    /// The parameters that have the same argument in all grids: by number, one of each kernel.
-    pub uniform: Vec<Vec<usize>>,
+    /// Which launches which, kernel after kernel.
+    pub launches: Vec<Turn<'db>>,
+    /// The parameters that have the same argument in all grids: by number, one of each kernel that launches, and where they have it of
+    /// those that don't.
+    pub uniform: Vec<Vec<Option<usize>>>,
     /// Blocks of some kernels have fewer threads than those of others; all blocks of the loop have so many.
-    pub block: Option<u64>,
+    pub block: Option<[u64; 3]>,
+    /// How many children one iteration launches at most, and how many grids into the tail, where it isn't one.
+    pub several: Option<(usize, usize)>,
+}
+
+/// A launch of one of the kernels by one of them.
+pub struct Turn<'db> {
+    /// The launch.
+    pub site: Site<'db>,
+    /// The number of the kernel in which it stands.
+    pub from: usize,
+    /// That of the kernel that it launches.
+    pub to: usize,
 }
 
 /// The launches of several kernels in turn, beginning with this one, if the last one launches its kernel again. None of them launches
@@ -64,49 +83,71 @@ impl<'db> Cycle<'db> {
         for id in turn {
             sites.push(Site::new(db, *id)?);
         }
-        // The same loop, whichever launch it is asked for.
-        let in_turn = |item: FunctionItem<'db>| sites.iter().any(|site| site.parent == item);
-        let from_outside = |site: &Site<'db>| {
-            let all = launch_sites_of(db, site.parent);
-            all.into_iter().any(|id| !in_turn(id.function))
-        };
-        let first = (0..sites.len()).min_by_key(|at| (!from_outside(&sites[*at]), sites[*at].start));
-        sites.rotate_left(first.unwrap_or_default());
-        for site in &sites {
-            refuse_place(site, &mut draft.refusals)?;
+        let items = in_order(db, &sites);
+        let number = |item: FunctionItem<'db>| items.iter().position(|other| *other == item);
+        let mut found: Vec<Turn<'db>> = Vec::new();
+        for site in sites {
+            let Launched::Kernel(kernel) = site.facts.child else {
+                return Err(draft.not_understood());
+            };
+            let (Some(from), Some(to)) = (number(site.parent), number(kernel)) else {
+                return Err(draft.not_understood());
+            };
+            found.push(Turn { site, from, to });
         }
-        let children: Vec<Child<'db>> = sites.iter().map(|site| draft.read(site.parent)).collect();
+        found.sort_by_key(|turn| (turn.from, turn.site.id.index));
+        let several = found.len() > items.len() || found.windows(2).any(|two| two[0].from == two[1].from);
+        for turn in &found {
+            match several {
+                true => refuse_statement(&turn.site, &mut draft.refusals),
+                false => refuse_place(&turn.site, &mut draft.refusals)?,
+            }
+        }
+        let children: Vec<Child<'db>> = items.iter().map(|item| draft.read(*item)).collect();
         draft.refusals.check()?;
-        let uniform = uniform(&sites, &children);
-        let kernels = children
-            .into_iter()
-            .zip(&sites)
-            .enumerate()
-            .map(|(at, (kernel, site))| Iteration {
-                site: site.clone(),
+        let uniform = uniform(&found, &children);
+        let mut kernels = Vec::new();
+        for (at, kernel) in children.into_iter().enumerate() {
+            // Of one that launches nothing a launch of it.
+            let own = found.iter().filter(|turn| turn.from == at);
+            let site = own.max_by_key(|turn| !driver::is_child(&turn.site));
+            let site = site.or_else(|| found.iter().find(|turn| turn.to == at));
+            let Some(site) = site.map(|turn| turn.site.clone()) else {
+                return Err(draft.not_understood());
+            };
+            kernels.push(Iteration {
+                site,
                 uniform: (0..kernel.params.len())
-                    .map(|param| uniform.iter().any(|same| same.get(at) == Some(&param)))
+                    .map(|param| uniform.iter().any(|same| same.get(at) == Some(&Some(param))))
                     .collect(),
                 kernel,
                 one_block: false,
                 same_grid: false,
                 threads: None,
+                waits: false,
+                asks: several,
             });
+        }
         let mut cycle = Cycle {
-            kernels: kernels.collect(),
+            kernels,
+            launches: found,
             uniform,
             block: None,
+            several: None,
         };
+        if several {
+            cycle.several = Some(cycle.at_once());
+        }
         cycle.refuse_heads(&mut draft.refusals);
         draft.refusals.check()?;
-        cycle.widen(db, &mut draft.refusals);
-        cycle.refuse_kernels(draft)?;
+        let sized = cycle.widen(db, &mut draft.refusals);
+        cycle.refuse_kernels(sized, draft)?;
         Ok(cycle)
     }
 
     /// The launches of a kernel that belong to the loop. Where another kernel than the first is launched from elsewhere, it goes on by
     /// itself.
-    fn launches_of(&self, db: &'db dyn Db, at: usize) -> Vec<Site<'db>> {
+    pub(super) fn launches_of(&self, db: &'db dyn Db, at: usize) -> Vec<Site<'db>> {
         let in_turn = |item: FunctionItem<'db>| self.kernels.iter().any(|k| k.kernel.item == item);
         let all = self.kernels.get(at).map(|k| launch_sites_of(db, k.kernel.item));
         let all = all.into_iter().flatten().filter(|id| at == 0 || in_turn(id.function));
@@ -114,34 +155,49 @@ impl<'db> Cycle<'db> {
     }
 
     /// Where blocks of the kernels have constant numbers of threads, and not all the same: those of the loop have as many as the largest
-    /// one, if threads that a block doesn't have are nothing to the others, as they neither meet nor exchange anything.
-    fn widen(&mut self, db: &'db dyn Db, refusals: &mut Refusals) {
-        let linear = |site: &Site<'db>| match site.facts.block.constant {
-            Some([x, 1, 1]) => Some(x).filter(|x| (1..=1024).contains(x)),
-            _ => None,
-        };
+    /// one, if threads that a block doesn't have are nothing to the others, as they neither meet nor exchange anything. Whether all are
+    /// of one size then.
+    fn widen(&mut self, db: &'db dyn Db, refusals: &mut Refusals) -> bool {
+        let inherits = |site: &Site<'db>| is_builtin(site, site.facts.block.operand.expr, Builtin::BlockDim);
+        let valid = |size: &[u64; 3]| size.iter().all(|n| *n >= 1) && size.iter().product::<u64>() <= 1024;
         let size = |at: usize| {
-            let sizes: Option<BTreeSet<u64>> = self.launches_of(db, at).iter().map(linear).collect();
+            let sizes: Option<BTreeSet<[u64; 3]>> = self
+                .launches_of(db, at)
+                .iter()
+                // What launches itself with the size that it has.
+                .filter(|site| {
+                    !(self.several.is_some() && site.parent == self.kernels[at].kernel.item && inherits(site))
+                })
+                .map(|site| site.facts.block.constant.filter(valid))
+                .collect();
             let mut sizes = sizes?.into_iter();
             sizes.next().filter(|_| sizes.next().is_none())
         };
-        let Some(sizes) = (0..self.kernels.len()).map(size).collect::<Option<Vec<u64>>>() else {
-            return;
+        let Some(sizes) = (0..self.kernels.len()).map(size).collect::<Option<Vec<[u64; 3]>>>() else {
+            return false;
         };
-        let Some(&largest) = sizes
-            .iter()
-            .max()
-            .filter(|largest| sizes.iter().any(|size| size < largest))
-        else {
-            return;
+        let fits = |small: &[u64; 3], large: &[u64; 3]| small.iter().zip(large).all(|(a, b)| a <= b);
+        let Some(&largest) = sizes.iter().find(|size| sizes.iter().all(|other| fits(other, size))) else {
+            return false;
         };
+        if sizes.iter().all(|size| *size == largest) {
+            return true;
+        }
         self.block = Some(largest);
-        for (iteration, size) in self.kernels.iter_mut().zip(sizes).filter(|(_, size)| *size < largest) {
+        for (iteration, size) in self.kernels.iter_mut().zip(sizes).filter(|(_, size)| *size != largest) {
             let found = effects(db, iteration.kernel.item);
-            let together = found.barriers.iter().chain(&found.warp).map(|found| found.place);
+            // Whole warps are those of the loop, and a warp can do without a barrier.
+            let linear = size[1] == 1 && size[2] == 1;
+            let warps = linear && size[0] % 32 == 0;
+            let meets = |at: FileRange| linear && size[0] <= 32 && is_plain_barrier(&iteration.kernel, at);
+            let barriers = found.barriers.iter().map(|found| found.place);
+            iteration.waits = barriers.clone().any(meets);
+            let together = barriers.filter(|place| !meets(*place));
+            let together = together.chain(found.warp.iter().filter(|_| !warps).map(|found| found.place));
             let place = together.chain(found.asm.iter().map(|asm| asm.place)).next();
             if let Some(place) = place {
                 let name = &iteration.kernel.name;
+                let (size, largest) = (size.iter().product::<u64>(), largest.iter().product::<u64>());
                 refusals.add(
                     format!(
                         "blocks of `{name}` have {size} threads, and those of the loop {largest}, of which `{name}` may wait for the others here"
@@ -151,6 +207,7 @@ impl<'db> Cycle<'db> {
             }
             iteration.threads = Some(size);
         }
+        true
     }
 
     /// All of the kernels stand side by side.
@@ -197,7 +254,7 @@ impl<'db> Cycle<'db> {
     }
 
     /// Who launches what, and what the kernels may not do when blocks run several of them.
-    fn refuse_kernels(&mut self, draft: &mut Draft<'db>) -> Result<(), Ineligible> {
+    fn refuse_kernels(&mut self, sized: bool, draft: &mut Draft<'db>) -> Result<(), Ineligible> {
         let db = draft.site.db;
         let Draft { edit, refusals, .. } = draft;
         let writes = self.kernels.iter().any(read_only::may_write);
@@ -206,9 +263,16 @@ impl<'db> Cycle<'db> {
         let mut grids = Vec::new();
         for (at, iteration) in self.kernels.iter().enumerate() {
             let others = self.launches_of(db, at);
-            iteration.refuse_dimensions(others.iter(), refusals, edit);
-            let one_block = others.iter().all(has_one_block);
-            iteration.refuse_launch(&others, one_block, self.block.is_some(), refusals);
+            if !self.launches.iter().any(|turn| turn.from == at) {
+                Cycle::refuse_leaf(iteration, refusals);
+            } else {
+                iteration.refuse_dimensions(others.iter(), refusals, edit);
+                let one_block = others.iter().all(has_one_block);
+                match self.several {
+                    Some(_) => self.refuse_launches(at, sized, refusals),
+                    None => iteration.refuse_launch(&others, one_block, self.block.is_some(), refusals),
+                }
+            }
             iteration.refuse_kernel(&all, writes, refusals, edit);
             grids.extend(others.iter().map(|site| {
                 let inherited = is_builtin(site, site.facts.grid.operand.expr, Builtin::GridDim);
@@ -238,38 +302,91 @@ impl<'db> Cycle<'db> {
     }
 }
 
-/// Parameters, one of each kernel, that each launch passes on as they are, so that all grids have the same argument.
-fn uniform(sites: &[Site<'_>], kernels: &[Child<'_>]) -> Vec<Vec<usize>> {
+/// Whether it is `__syncthreads()` in the kernel's own body, where a parameter may have its name.
+fn is_plain_barrier(kernel: &Child<'_>, at: FileRange) -> bool {
+    let body = kernel.item.body_span(kernel.db).shift(kernel.start);
+    if at.file != kernel.file || !body.contains(at.range) {
+        return false;
+    }
+    let named = lex::code_words(at.range.text(&kernel.text)).first() == Some(&"__syncthreads");
+    let before = kernel.text.get(..at.range.start as usize).unwrap_or("");
+    named && !before.trim_end().ends_with(':')
+}
+
+/// The kernels of these launches, those first that the host launches, as they come by turns.
+fn in_order<'db>(db: &'db dyn Db, sites: &[Site<'db>]) -> Vec<FunctionItem<'db>> {
+    // The same loop, whichever launch it is asked for.
+    let in_turn = |item: FunctionItem<'db>| sites.iter().any(|site| site.parent == item);
+    let from_outside = |site: &Site<'db>| {
+        let all = launch_sites_of(db, site.parent);
+        all.into_iter().any(|id| !in_turn(id.function))
+    };
+    let head = sites.iter().min_by_key(|site| (!from_outside(site), site.start));
+    let mut items: Vec<FunctionItem<'db>> = head.map(|site| site.parent).into_iter().collect();
+    let mut at = 0;
+    while let Some(&item) = items.get(at) {
+        at += 1;
+        for site in sites.iter().filter(|site| site.parent == item) {
+            if let Launched::Kernel(kernel) = site.facts.child
+                && !items.contains(&kernel)
+            {
+                items.push(kernel);
+            }
+        }
+    }
+    items
+}
+
+/// Parameters, one of each kernel that launches, that each launch passes on as they are, so that all grids have the same argument.
+fn uniform(launches: &[Turn<'_>], kernels: &[Child<'_>]) -> Vec<Vec<Option<usize>>> {
     let Some(head) = kernels.first() else {
         return Vec::new();
     };
-    let same_type = |at: usize, a: usize, b: usize| {
-        let next = &kernels[(at + 1) % kernels.len()];
-        let types = kernels[at].params.get(a).zip(next.params.get(b));
+    let launching = |kernel: usize| launches.iter().any(|turn| turn.from == kernel);
+    let (on, last): (Vec<&Turn<'_>>, Vec<&Turn<'_>>) = launches.iter().partition(|turn| launching(turn.to));
+    let gets = |turn: &Turn<'_>, from: usize, to: usize| {
+        let types = kernels[turn.from].params.get(from).zip(kernels[turn.to].params.get(to));
         let plain = |ty: &Type| !ty.complex && ty.array.is_empty();
-        types.is_some_and(|(a, b)| {
+        let same = types.is_some_and(|(a, b)| {
             plain(&a.ty) && plain(&b.ty) && a.ty.base == b.ty.base && a.ty.pointers == b.ty.pointers
-        })
+        });
+        same && passed_on(&turn.site, to) == Some(from)
     };
     let mut found = Vec::new();
     for first in 0..head.params.len() {
+        let mut way: Vec<Option<usize>> = vec![None; kernels.len()];
+        way[0] = Some(first);
+        let mut ways = vec![way];
         // From each kernel's parameter to those of the next one that get it.
-        let mut ways: Vec<Vec<usize>> = vec![vec![first]];
-        for (at, site) in sites.iter().enumerate() {
-            let next = kernels[(at + 1) % kernels.len()].params.len();
-            let step = |way: Vec<usize>| {
-                let last = way.last().copied().unwrap_or_default();
-                let to = (0..next).filter(move |to| passed_on(site, *to) == Some(last));
-                let to: Vec<usize> = to.filter(|to| same_type(at, last, *to)).collect();
-                to.into_iter().map(move |to| [way.clone(), vec![to]].concat())
+        for turn in &on {
+            let step = |way: Vec<Option<usize>>| {
+                let from = way[turn.from];
+                let to = 0..kernels[turn.to].params.len();
+                let fits = |to: &usize| {
+                    from.is_some_and(|from| gets(turn, from, *to)) && way[turn.to].is_none_or(|known| known == *to)
+                };
+                let to: Vec<usize> = to.filter(fits).collect();
+                let with = |to: usize| {
+                    let mut way = way.clone();
+                    way[turn.to] = Some(to);
+                    way
+                };
+                to.into_iter().map(with).collect::<Vec<_>>()
             };
             ways = ways.into_iter().flat_map(step).take(64).collect();
         }
-        let closed = ways.into_iter().find(|way| way.last() == Some(&first));
-        found.extend(closed.map(|mut way| {
-            way.pop();
-            way
-        }));
+        let Some(mut way) = ways.into_iter().next() else {
+            continue;
+        };
+        for (leaf, kernel) in kernels.iter().enumerate().filter(|(leaf, _)| !launching(*leaf)) {
+            let all = |to: &usize| {
+                let mut of_it = last.iter().filter(|turn| turn.to == leaf);
+                of_it.all(|turn| way[turn.from].is_some_and(|from| gets(turn, from, *to)))
+            };
+            let to = (0..kernel.params.len()).find(all);
+            way[leaf] = to;
+        }
+        found.push(way);
     }
     found
 }

@@ -41,7 +41,11 @@ pub struct Iteration<'db> {
     /// All grids of a loop have the same size.
     pub same_grid: bool,
     /// Its blocks have so many threads, and those of the loop have more, which leave it alone.
-    pub threads: Option<u64>,
+    pub threads: Option<[u64; 3]>,
+    /// In these blocks they wait for each other, as the threads of a warp do.
+    pub waits: bool,
+    /// What CUDA refuses it still refuses, so that the kernel may ask.
+    pub asks: bool,
 }
 
 /// Refuses a launch that isn't the next iteration, or that can't be replaced where it stands.
@@ -56,11 +60,16 @@ pub fn refuse_place(site: &Site<'_>, refusals: &mut Refusals) -> Result<(), Inel
             place.or(Some(site.here())),
         ));
     }
+    refuse_statement(site, refusals);
+    Ok(())
+}
+
+/// Refuses a launch that can't be replaced where it stands.
+pub fn refuse_statement(site: &Site<'_>, refusals: &mut Refusals) {
     site.refuse_common(refusals);
     target::refuse_place(site, refusals);
     target::refuse_undecided(site, refusals);
     target::refuse_operands(site, refusals);
-    Ok(())
 }
 
 /// Whether a launch is of one block.
@@ -96,6 +105,8 @@ impl<'db> Iteration<'db> {
             uniform: uniform(std::slice::from_ref(site), &kernel),
             one_block,
             threads: None,
+            waits: false,
+            asks: false,
             site: site.clone(),
             kernel,
         };
@@ -235,7 +246,10 @@ impl<'db> Iteration<'db> {
         let (db, kernel) = (self.site.db, &self.kernel);
         let (item, name) = (kernel.item, &kernel.name);
         let found = effects(db, item);
-        launch_errors::refuse_asked(name, &found, refusals);
+        match self.asks {
+            true => launch_errors::assume_none(name, &found, edit),
+            false => launch_errors::refuse_asked(name, &found, refusals),
+        }
         if kernel.outlined.is_some() || kernel.params.iter().any(|p| p.ty.base.contains("gridfuse::")) {
             refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
         }
@@ -256,7 +270,7 @@ impl<'db> Iteration<'db> {
             refuse_other_instance(&self.site, kernel, refusals);
             refuse_child(&self.site, kernel, true, self.kept(), refusals);
         }
-        for reason in barriers::refuse_divergent(db, item, name, &found, false, refusals) {
+        for reason in barriers::refuse_divergent(db, item, name, &found, true, refusals) {
             edit.assume(reason);
         }
         read_only::refuse(self, all, writes, &found, refusals, edit);

@@ -37,13 +37,13 @@ pub fn write<'db>(iteration: &Iteration<'db>, header: &Header, draft: &mut Draft
         graphs::keep(host, refusals, edit);
     }
     let varying = split.varying().map(|p| &p.param.ty);
-    let bounds = bounds(kernel, varying, &entries, refusals, edit);
+    let bounds = bounds(kernel, varying, &entries, None, refusals, edit);
     refusals.check()?;
     let plan = Plan::new(kernel, &split, &RUNTIME, bounds, names);
     header.include_in(db, edit, kernel.file);
     plan.generate(names, edit);
     let fields: Vec<String> = split.varying().map(|part| part.initialiser.clone()).collect();
-    replace_launch_by(site, &fields, None, &plan.launches, edit);
+    replace_launch_by(site, &fields, None, &format!("{}.launch", plan.launches), edit);
     let launch = if iteration.same_grid {
         "launch_loop"
     } else {

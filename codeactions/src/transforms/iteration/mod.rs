@@ -2,6 +2,7 @@
 //! the one before is done. The launches become a loop, in the block where the grids have one block, in a grid that stays otherwise.
 
 mod cycle;
+mod driver;
 mod kernel;
 mod many_blocks;
 mod one_block;
@@ -21,7 +22,8 @@ use kernel::Iteration;
 /// # Errors
 /// The reasons why it can't be done.
 pub fn make_loop(mut draft: Draft<'_>) -> Result<SourceEdit, Ineligible> {
-    if let Some(launches) = cycle::launches_in_turn(&draft.site) {
+    let driven = driver::launches_of_driver(&draft.site);
+    if let Some(launches) = driven.or_else(|| cycle::launches_in_turn(&draft.site)) {
         let cycle = Cycle::find(&launches, &mut draft)?;
         let header = draft.header();
         let header = draft.settle(header)?;

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::hir::Type;
 
 use super::cycle::Cycle;
+use super::driver::is_child;
 use super::kernel::Iteration;
 use super::many_blocks::RUNTIME;
 use crate::api::refusal::{Ineligible, Refusals};
@@ -27,6 +28,9 @@ use crate::facts::graphs;
 use crate::facts::movable::Form;
 use crate::transforms::self_launch::{bounds, entries, replace_entry};
 
+/// What stands for `__syncthreads` in blocks that are smaller than those of the loop.
+const BARRIER: &str = "gridfuse::BlockBarrier";
+
 /// The whole edit.
 ///
 /// # Errors
@@ -40,10 +44,12 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         names, edit, refusals, ..
     } = draft;
     let record = Record::new(&cycle.kernels, names, refusals);
-    let splits: Vec<Split<'_>> = (0..cycle.kernels.len())
-        .map(|at| {
-            let launched = &cycle.kernels[(at + 1) % cycle.kernels.len()];
-            Split::of_instance(&cycle.kernels[at].site, &launched.kernel, &launched.uniform, refusals)
+    let splits: Vec<Split<'_>> = cycle
+        .launches
+        .iter()
+        .map(|turn| {
+            let launched = &cycle.kernels[turn.to];
+            Split::of_instance(&turn.site, &launched.kernel, &launched.uniform, refusals)
         })
         .collect();
     let entries = entries(&head.kernel, &head.uniform, &RUNTIME, refusals);
@@ -56,6 +62,7 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         &head.kernel,
         record.fields.iter().map(|f| &f.ty),
         &entries,
+        cycle.block,
         refusals,
         edit,
     );
@@ -71,11 +78,14 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
     header.include_in(db, edit, head.kernel.file);
     writer.declare(edit);
     writer.generate(names, edit);
-    for (at, (iteration, split)) in cycle.kernels.iter().zip(&splits).enumerate() {
-        let next = (at + 1) % cycle.kernels.len();
-        let fields = writer.record.initialisers(next, split);
-        let block = writer.block(next).map(|threads| threads.to_string());
-        replace_launch_by(&iteration.site, &fields, block, &writer.launches, edit);
+    for (turn, split) in cycle.launches.iter().zip(&splits) {
+        let fields = writer.record.initialisers(turn.to, split);
+        let function = match is_child(&turn.site) {
+            true => "launch_child",
+            false => "launch",
+        };
+        let function = format!("{}.{function}", writer.launches);
+        replace_launch_by(&turn.site, &fields, writer.block(turn.to), &function, edit);
     }
     let launch = if head.same_grid {
         "launch_loop"
@@ -183,6 +193,38 @@ impl Record {
     }
 }
 
+/// `propose, accept and count`
+fn listed(names: &[&str]) -> String {
+    match names {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// A comment, in lines of this width where its words allow that.
+fn comment_lines(text: &str, width: usize) -> String {
+    let mut lines = vec!["//".to_owned()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line == "//" || line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("// {word}")),
+        }
+    }
+    lines.join("\n")
+}
+
+/// A block size, written down.
+fn dimensions(block: [u64; 3]) -> String {
+    match block {
+        [x, 1, 1] => format!("dim3({x})"),
+        [x, y, 1] => format!("dim3({x}, {y})"),
+        [x, y, z] => format!("dim3({x}, {y}, {z})"),
+    }
+}
+
 /// A declaration with another name.
 fn renamed(decl: &str, from: &str, to: &str) -> String {
     let tokens = lex::code_tokens(decl);
@@ -211,20 +253,38 @@ struct Writer<'a, 'db> {
 
 impl<'db> Writer<'_, 'db> {
     /// The block size of a kernel's launches where it isn't the one that is written there.
-    fn block(&self, kernel: usize) -> Option<u64> {
+    fn block(&self, kernel: usize) -> Option<String> {
         let narrow = self.cycle.kernels.get(kernel).is_some_and(|k| k.threads.is_some());
-        self.cycle.block.filter(|_| narrow)
+        let block = self.cycle.block.filter(|_| narrow)?;
+        Some(match block {
+            [x, 1, 1] => x.to_string(),
+            _ => dimensions(block),
+        })
+    }
+
+    /// What the kernel that stays, and its launches, are made of: the struct, and how many grids an iteration launches.
+    fn memory(&self) -> String {
+        let several = self
+            .cycle
+            .several
+            .map(|(children, tails)| format!(", {children}, {tails}"));
+        format!(
+            "gridfuse::{}<{}{}>",
+            RUNTIME.memory,
+            self.record.name,
+            several.unwrap_or_default()
+        )
     }
 
     /// Head and parameters of the kernel that stays. They aren't `__restrict__`: what one block has written another one reads.
     fn head(&self, memory: &str) -> (String, Vec<String>) {
         let head = format!("{}__global__ void {}{}(", self.head.linkage(), self.bounds, self.kernel);
-        let mut params = vec![format!("gridfuse::{}<{}> {memory}", RUNTIME.memory, self.record.name)];
+        let mut params = vec![format!("{} {memory}", self.memory())];
         let own = self
             .cycle
             .uniform
             .iter()
-            .filter_map(|same| self.head.params.get(*same.first()?));
+            .filter_map(|same| self.head.params.get((*same.first()?)?));
         params.extend(own.map(|param| one_line(&param.field)));
         (head, params)
     }
@@ -236,7 +296,7 @@ impl<'db> Writer<'_, 'db> {
             .cycle
             .uniform
             .iter()
-            .filter_map(|same| params.get(*same.get(kernel)?));
+            .filter_map(|same| params.get((*same.get(kernel)?)?));
         let items: Vec<String> = std::iter::once(memory.to_owned())
             .chain(uniform.map(|param| param.name.clone()))
             .collect();
@@ -268,12 +328,21 @@ impl<'db> Writer<'_, 'db> {
         } else {
             line
         };
-        let comment = format!(
-            "// The arguments of {} that differ between their launches. {}: {}.",
-            names.join(" and "),
-            self.record.tag,
-            numbered.join(", ")
+        let described = format!(
+            "The arguments of {} that differ between their launches.",
+            listed(&names)
         );
+        let numbered = format!("{}: {}.", self.record.tag, numbered.join(", "));
+        let width = behind.style().width.saturating_sub(behind.column());
+        let together = format!("// {described} {numbered}");
+        let comment = match together.chars().count() <= width {
+            true => together,
+            false => format!(
+                "{}\n{}",
+                comment_lines(&described, width),
+                comment_lines(&numbered, width)
+            ),
+        };
         let (head, params) = self.head(&self.head.local(RUNTIME.variable));
         let list = behind.style().list(behind.column(), &head, &params, ");");
         let at = target::above_comment(first.db, first.file, first.front() as usize);
@@ -291,19 +360,24 @@ impl<'db> Writer<'_, 'db> {
         for (at, iteration) in self.cycle.kernels.iter().enumerate() {
             let kernel = &iteration.kernel;
             let mut behind = outline::behind(edit, kernel);
-            let collecting = Collecting {
-                args: vec![self.launches.clone()],
-                params: vec![format!(
-                    "gridfuse::{}<{}>& {}",
-                    RUNTIME.runner, self.kernel, self.launches
-                )],
-                declarations: vec![
-                    "// One grid, which launches the next one by itself.".to_owned(),
-                    self.declaration(at, "{}", &behind).trim_start().to_owned(),
-                ],
+            let launching = self.cycle.launches.iter().any(|turn| turn.from == at);
+            let mut collecting = Collecting {
                 unrestricted: true,
                 ..Collecting::default()
             };
+            if launching {
+                collecting.args.push(self.launches.clone());
+                let runner = format!("gridfuse::{}<{}>& {}", RUNTIME.runner, self.kernel, self.launches);
+                collecting.params.push(runner);
+                collecting.declarations = vec![
+                    "// One grid, which launches the next one by itself.".to_owned(),
+                    self.declaration(at, "{}", &behind).trim_start().to_owned(),
+                ];
+            }
+            if iteration.waits {
+                collecting.args.push(format!("{BARRIER}()"));
+                collecting.params.push(format!("{BARRIER} __syncthreads"));
+            }
             workers.push(outline::outline_collecting(
                 edit,
                 &mut behind,
@@ -321,7 +395,7 @@ impl<'db> Writer<'_, 'db> {
         if let Some((mut behind, kernel)) = behind_last {
             let code = self.kernel_that_stays(&workers, &behind);
             let names: Vec<&str> = self.cycle.kernels.iter().map(|k| k.kernel.name.as_str()).collect();
-            let what = behind.taken_back(&format!("{} {}", RUNTIME.purpose, names.join(" and ")));
+            let what = behind.taken_back(&format!("{} {}", RUNTIME.purpose, listed(&names)));
             behind.add(format!("{what}{code}"));
             behind.finish(edit, kernel);
         }
@@ -334,8 +408,12 @@ impl<'db> Writer<'_, 'db> {
         for (at, worker) in workers.iter().enumerate() {
             let Iteration { kernel, threads, .. } = &self.cycle.kernels[at];
             let value = |index: usize| {
-                let same = self.cycle.uniform.iter().find(|same| same.get(at) == Some(&index));
-                let common = same.and_then(|same| self.head.params.get(*same.first()?));
+                let same = self
+                    .cycle
+                    .uniform
+                    .iter()
+                    .find(|same| same.get(at) == Some(&Some(index)));
+                let common = same.and_then(|same| self.head.params.get((*same.first()?)?));
                 let field = || self.record.fields.iter().find(|f| f.params[at] == Some(index));
                 match common {
                     Some(param) => param.name.clone(),
@@ -346,13 +424,21 @@ impl<'db> Writer<'_, 'db> {
             let call = match threads {
                 None => behind.call(3, &prefix, &items, ");"),
                 Some(threads) => {
-                    let own = format!("dim3({threads})");
+                    let own = dimensions(*threads);
                     let of_block = items.iter_mut().filter(|item| *item == "blockDim");
                     of_block.for_each(|item| item.clone_from(&own));
-                    let has = match threads {
-                        1 => "threadIdx.x == 0".to_owned(),
-                        _ => format!("threadIdx.x < {threads}"),
-                    };
+                    let barrier = items.iter_mut().filter(|item| **item == format!("{BARRIER}()"));
+                    barrier.for_each(|item| *item = format!("{BARRIER}{{{}}}", threads[0]));
+                    let largest = self.cycle.block.unwrap_or(*threads);
+                    let dimensions = ["x", "y", "z"].iter().zip(threads.iter().zip(largest));
+                    let has: Vec<String> = dimensions
+                        .filter(|(_, (own, of_loop))| *own < of_loop)
+                        .map(|(dimension, (own, _))| match own {
+                            1 => format!("threadIdx.{dimension} == 0"),
+                            _ => format!("threadIdx.{dimension} < {own}"),
+                        })
+                        .collect();
+                    let has = has.join(" && ");
                     format!("\t\t\tif ({has})\n{}", behind.call(4, &prefix, &items, ");"))
                 }
             };
