@@ -313,7 +313,9 @@ impl Lowering<'_> {
         let block = definition.child_by_field_id(fields::BODY.id()).or_else(|| {
             let mut cursor = definition.walk();
             // `int main() try { … } catch (…) { … }`
-            definition.named_children(&mut cursor).find(|child| child.kind() == "try_statement")
+            definition
+                .named_children(&mut cursor)
+                .find(|child| child.kind() == "try_statement")
         });
         if let Some(block) = block {
             let root = self.stmt(block, source);

@@ -62,7 +62,8 @@ fn leaves(block: Node<'_>, source: Source<'_>) -> bool {
         "compound_statement" => leaves(last, source),
         "expression_statement" => last.named_child(0).is_some_and(|call| {
             let function = call.child_by_field_name("function").map(|function| source.of(function));
-            call.kind() == "call_expression" && function.is_some_and(|name| ENDS.contains(&name.trim_start_matches("::")))
+            call.kind() == "call_expression"
+                && function.is_some_and(|name| ENDS.contains(&name.trim_start_matches("::")))
         }),
         _ => false,
     })

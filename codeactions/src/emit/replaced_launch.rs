@@ -3,6 +3,7 @@
 use gridfuse_analysis::hir::{ExprKind, Literal};
 
 use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
 use crate::edit::style;
 use crate::emit::split::Split;
 use crate::emit::was;
@@ -96,13 +97,14 @@ fn replace_by_call_and(
     let before = site.text.get(line..start).unwrap_or("");
     let indent = style::indent_at(&site.text, start);
     let column = style::columns(indent) + before.chars().count() - indent.chars().count();
-    // What stands behind it on its line is as wide as it was.
+    // What ends its statement on its line is as wide as it was, with a comment there.
     let end = place.range.end as usize;
-    let rest = site
-        .text
-        .get(end..style::line_end(&site.text, end))
-        .unwrap_or("")
-        .trim_end();
+    let rest = site.text.get(end..style::line_end(&site.text, end)).unwrap_or("");
+    let closes = |word: &str| matches!(word, ";" | ")" | "}");
+    let rest = match lex::code_words(rest).into_iter().all(closes) {
+        true => rest.trim_end(),
+        false => "",
+    };
     let code = match last {
         Some(_) => style.list(column, prefix, items, ","),
         None => {

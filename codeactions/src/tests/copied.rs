@@ -27,7 +27,7 @@ const ID: &str = "__device__ int id() { return blockIdx.x * blockDim.x + threadI
 fn free_functions() {
     rewrite(BLOCK, &program(ID, "id()")).has(&[
         "__device__ int id() { return blockIdx.x * blockDim.x + threadIdx.x; }\n",
-        "__device__ int id_at(uint3 blockIdx, dim3 blockDim) { return blockIdx.x * blockDim.x + threadIdx.x; }",
+        "__device__ int id_at(uint3 blockIdx, dim3 blockDim) {\n    return blockIdx.x * blockDim.x + threadIdx.x;\n}",
         "int i = id_at(blockIdx, blockDim);",
     ]);
     rewrite("threshold", &program(ID, "id()")).has(&[
@@ -62,7 +62,7 @@ fn chains_templates_and_namespaces() {
 __device__ int id() { return first() + threadIdx.x; }
 __device__ int twice(int n) { return n * 2; }"#;
     rewrite(BLOCK, &program(chain, "twice(id())")).has(&[
-        "__device__ int id_at(uint3 blockIdx, dim3 blockDim) { return first_at(blockIdx, blockDim) + threadIdx.x; }",
+        "__device__ int id_at(uint3 blockIdx, dim3 blockDim) {\n    return first_at(blockIdx, blockDim) + threadIdx.x;\n}",
         "int i = twice(id_at(blockIdx, blockDim));",
     ]);
     let template = "template <class T> __device__ T id() { return T(blockIdx.x * blockDim.x + threadIdx.x); }";
@@ -83,8 +83,8 @@ fn member_functions() {
                  __device__ int first() const { return blockIdx.x * blockDim.x + threadIdx.x; }\n    \
                  __device__ bool has() const { return first() < n; }\n};";
     rewrite(BLOCK, &program(class, "0; Range range{count}; if (range.has()) i = range.first()")).has(&[
-        "    __device__ int first_at(uint3 blockIdx, dim3 blockDim) const { return blockIdx.x * blockDim.x + threadIdx.x; }",
-        "__device__ bool has_at(uint3 blockIdx, dim3 blockDim) const { return first_at(blockIdx, blockDim) < n; }",
+        "    __device__ int first_at(uint3 blockIdx, dim3 blockDim) const {\n        return blockIdx.x * blockDim.x + threadIdx.x;\n    }",
+        "__device__ bool has_at(uint3 blockIdx, dim3 blockDim) const {\n        return first_at(blockIdx, blockDim) < n;\n    }",
         "if (range.has_at(blockIdx, blockDim)) i = range.first_at(blockIdx, blockDim)",
     ]);
     let fixed = "struct Grid { __device__ static int id() { return blockIdx.x; } };";

@@ -57,7 +57,9 @@ fn the_host_stays_as_it_is() {
             "    childs.launch((count + 31) / 32, kChildBlock, {begin, count});",
             "__global__ void parent(const int* row, int* out, int n) {",
         ]);
-        assert!(!result.text().contains("child_aggregated") && !result.text().contains("gridfuse revert"));
+        assert!(
+            !result.text().contains("child_aggregated") && result.text().contains("`gridfuse revert` takes it back")
+        );
     }
 }
 

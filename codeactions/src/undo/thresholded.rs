@@ -192,7 +192,9 @@ fn stood_on_own_line(site: &Site<'_>, block: StmtId, outer: StmtId, braces_do: b
     let stands = |statement: StmtId| {
         let start = site.place(body.stmt(statement).span).range.start as usize;
         let line = style::line_start(&site.text, start);
-        site.text.get(line..start).is_some_and(|before| before.trim().is_empty())
+        site.text
+            .get(line..start)
+            .is_some_and(|before| before.trim().is_empty())
     };
     let has_braces = |statement: StmtId| matches!(body.stmt(statement).kind, StmtKind::Block(_));
     let loop_body = |kind: &StmtKind| match kind {
