@@ -6,6 +6,7 @@
 mod alias;
 pub mod assembly;
 mod casts;
+mod class_names;
 pub(crate) mod declarator;
 pub mod extents;
 pub mod flow;

@@ -21,6 +21,7 @@ use crate::base::preprocess::gave_up;
 use crate::base::preprocess::reads_as_restrict;
 use crate::base::span::Span;
 use crate::base::span::TextRange;
+use crate::hir::class_names::{class_name, name_by_typedef};
 use crate::hir::declarator::typedef_target;
 use crate::hir::items::Blanked;
 use crate::hir::items::FunctionText;
@@ -30,7 +31,6 @@ use crate::hir::items::TypeItem;
 use crate::hir::items::Written;
 use crate::hir::made_items::made_items;
 use crate::hir::names::without_template_arguments;
-use crate::hir::outline_classes::{class_name, name_by_typedef};
 use crate::hir::settled::patched_items;
 use crate::hir::word::Word;
 

@@ -3,6 +3,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::facts::launch::Child as Launched;
 use gridfuse_analysis::hir::StmtId;
 
 use crate::edit::builder::EditBuilder;
@@ -87,10 +88,16 @@ pub fn note_unless_plain(site: &Site<'_>, config: &[String], edit: &mut EditBuil
         .iter()
         .map(|arg| flat(site.expr_source(*arg)))
         .collect();
-    let template = site.launch.template_args.map_or("", |arguments| site.source(arguments));
-    let name = format!("{}{template}", site.source(site.launch.name_span));
+    let written = site.launch.template_args.map_or("", |arguments| site.source(arguments));
+    let name = format!("{}{written}", site.source(site.launch.name_span));
     let start = site.here().range.start as usize;
-    if site.source(site.facts.span) != plain(&site.text, start, &edit.style(site.file), &name, config, &arguments) {
+    // What takes its place has template arguments that are deduced here.
+    let template =
+        matches!(site.facts.child, Launched::Kernel(child) if !child.signature(site.db).template_names.is_empty());
+    let deduces = template && site.launch.template_args.is_none();
+    if deduces
+        || site.source(site.facts.span) != plain(&site.text, start, &edit.style(site.file), &name, config, &arguments)
+    {
         note(site, edit);
     }
 }

@@ -54,7 +54,7 @@ of an iteration then say which kernel it is of:
     });
 ```
 
-Real programs often have a driver: one thread launches work, and then itself or a partner behind it. That becomes one loop, too,
+Real programs often have a driver: one thread launches work, and then itself or a partner into the tail. That becomes one loop, too,
 whichever of its launches it is applied to:
 
 ```cuda

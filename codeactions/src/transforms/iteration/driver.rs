@@ -182,7 +182,7 @@ impl<'db> Cycle<'db> {
             if let Some((other, _)) = behind {
                 refusals.add(
                     format!(
-                        "`{}` launches grids itself, and isn't the last tail launch: `{}` waits behind it",
+                        "`{}` launches grids itself, and isn't the last tail launch: `{}` waits for it",
                         site.child_name(),
                         other.child_name()
                     ),
