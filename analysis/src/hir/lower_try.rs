@@ -5,23 +5,18 @@ use tree_sitter::Node;
 use super::lower::{Lowering, Source};
 use super::types::{StmtId, StmtKind};
 
-/// Functions that don't come back.
-const ENDS: [&str; 10] = [
-    "exit",
+/// Functions that don't come back, by names that nobody else gives to his own.
+const ENDS: [&str; 5] = [
     "std::exit",
-    "_exit",
-    "_Exit",
     "std::_Exit",
-    "quick_exit",
     "std::quick_exit",
-    "abort",
     "std::abort",
     "std::terminate",
 ];
 
 impl Lowering<'_> {
-    /// A `try` is its body, if all handlers leave the function and neither launch nor call CUDA before that. What an exception has cut off
-    /// is seen by such a handler alone. `None`: another `try`.
+    /// A `try` is its body, if all handlers leave the function, by no other way than their end and `return`, and neither launch nor call
+    /// CUDA before that. What an exception has cut off is seen by such a handler alone. `None`: another `try`.
     pub(super) fn try_statement(&mut self, node: Node<'_>, source: Source<'_>) -> Option<StmtId> {
         let mut cursor = node.walk();
         let handlers: Vec<Node<'_>> = node
@@ -32,7 +27,13 @@ impl Lowering<'_> {
         let leave = |handler: &Node<'_>| {
             let code = source.of(*handler);
             let block = handler.child_by_field_name("body");
-            !code.contains("<<<") && !code.contains("cuda") && block.is_some_and(|block| leaves(block, source))
+            let goes_elsewhere = code
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|word| matches!(word, "break" | "continue" | "goto"));
+            !code.contains("<<<")
+                && !code.contains("cuda")
+                && !goes_elsewhere
+                && block.is_some_and(|block| leaves(block, source))
         };
         (!handlers.is_empty() && handlers.iter().all(leave)).then(|| self.stmt(body, source))
     }

@@ -54,8 +54,20 @@ impl Listed<'_, '_> {
         };
         let own = &self.launch.parent.signature(host.db).template_names;
         let elsewhere = scope(host) != scope(self.launch);
+        // What the host's function calls so itself is nearer there.
+        let hidden = |word: &str| {
+            let body = &host.body;
+            body.declared.contains(word)
+                || body.bindings.iter().any(|binding| binding.name == word)
+                || host
+                    .parent
+                    .signature(host.db)
+                    .template_names
+                    .iter()
+                    .any(|name| name == word)
+        };
         let odd = lex::identifiers(&self.template_args())
-            .any(|w| own.iter().any(|n| n == w) || elsewhere && !crate::facts::calls::is_plain_type(w));
+            .any(|w| own.iter().any(|n| n == w) || hidden(w) || elsewhere && !crate::facts::calls::is_plain_type(w));
         if odd {
             refusals.add(
                 format!(

@@ -4,6 +4,7 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
 pub use gridfuse_analysis::hir::number_types::{SYNONYMS, normalize, rank};
+use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, UnOp};
 
@@ -66,6 +67,11 @@ pub fn type_of(site: &Site<'_>, expr: ExprId) -> Option<String> {
             if ra.min(rb) == 1 && ra.max(rb) == 2 {
                 return None;
             }
+            // So is `unsigned long` with `long long`.
+            let pair = [a.as_str(), b.as_str()];
+            if pair.contains(&"unsigned long") && pair.contains(&"long long") {
+                return None;
+            }
             Some(if ra >= rb { a } else { b })
         }
         ExprKind::Conditional { then, otherwise, .. } => {
@@ -89,18 +95,22 @@ pub fn type_of(site: &Site<'_>, expr: ExprId) -> Option<String> {
                 ExprKind::Name(Name::Local(binding)) => body.binding(binding).ty.base.clone(),
                 _ => type_of(site, *base)?,
             };
+            // A class of the function's own may have the name of another one.
+            if body.declared.contains(&record) {
+                return None;
+            }
             field_type(site, &record, field)
         }
         ExprKind::Call {
             name: Some(name), args, ..
-        } if matches!(name.as_str(), "min" | "max") => {
+        } if matches!(name.as_str(), "min" | "max") && is_library(site, name) => {
             let (a, b) = (type_of(site, *args.first()?)?, type_of(site, *args.get(1)?)?);
             // CUDA has none for smaller types than `int`.
             (a == b).then(|| promoted(&a).unwrap_or(a))
         }
         ExprKind::Call {
             name: Some(name), args, ..
-        } if name.starts_with("atomic") => {
+        } if name.starts_with("atomic") && is_library(site, name) => {
             let first = body.strip_parens(*args.first()?);
             match &body.expr(first).kind {
                 ExprKind::AddrOf(place) => type_of(site, *place),
@@ -114,6 +124,11 @@ pub fn type_of(site: &Site<'_>, expr: ExprId) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether no function in sight has the name of one of CUDA's.
+fn is_library(site: &Site<'_>, name: &str) -> bool {
+    functions_in(site.db, site.parent, name).is_empty()
 }
 
 fn field_type(site: &Site<'_>, record: &str, field: &str) -> Option<String> {

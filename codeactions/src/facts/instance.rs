@@ -31,6 +31,12 @@ pub fn is_own(site: &Site<'_>, child: &Child<'_>) -> bool {
     })
 }
 
+/// Whether a type that is written in the launching function means the same in others: it names nothing that is that function's own.
+fn means_the_same_elsewhere(site: &Site<'_>, ty: &str) -> bool {
+    let own = |word: &str| word == "decltype" || site.body.bindings.iter().any(|binding| binding.name == word);
+    !lex::identifiers(ty).any(own)
+}
+
 /// Names and values of the template parameters of a launch whose template arguments are deduced; `None` where that isn't simple.
 pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String)>> {
     let signature = child.item.signature(child.db);
@@ -54,7 +60,7 @@ pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String
             let pointer = ty.pointers == 1 && param.ty.pointers == 1 && ty.array.is_empty();
             let of_parent = site.parent.signature(site.db).template_types.contains(&ty.base);
             let known = of_parent || crate::facts::calls::is_plain_type(&ty.base);
-            if !pointer || ty.complex || ty.reference || !known {
+            if !pointer || ty.complex || ty.reference || ty.volatile || !known {
                 return None;
             }
             let constant = ty.const_base && !param.ty.const_base;
@@ -75,11 +81,26 @@ pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String
         .collect()
 }
 
-/// The type that is deduced from an argument that is passed by value: a number's, or that of an object that can be called.
+/// The type that is deduced from an argument that is passed by value: a variable's that is a number, that of a decimal number which any
+/// `int` holds, or that of an object that can be called. Of other expressions the type is known well enough to convert them, not to
+/// the point of `sizeof`: a character is no `int`, and an operator may be the user's.
 fn of_value(site: &Site<'_>, arg: ExprId) -> Option<String> {
+    let inner = site.body.strip_parens(arg);
+    let certain = match site.body.expr(inner).kind {
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &site.body.binding(binding).ty;
+            ty.array.is_empty() && ty.pointers == 0 && !ty.complex && !site.body.expr(inner).from_macro
+        }
+        ExprKind::Literal(_) => {
+            let written = site.expr_source(inner);
+            written.len() < 10 && written.bytes().all(|byte| byte.is_ascii_digit()) && !site.body.expr(inner).from_macro
+        }
+        _ => false,
+    };
     ctype::type_of(site, arg)
-        .filter(|ty| crate::facts::calls::is_plain_type(ty))
+        .filter(|ty| certain && crate::facts::calls::is_plain_type(ty))
         .or_else(|| functor_class(site.db, site.parent, &site.body, arg))
+        .filter(|ty| means_the_same_elsewhere(site, ty))
 }
 
 /// Names of a child's template parameters with their arguments at a launch, written or deduced; empty where they aren't known.

@@ -447,7 +447,12 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
             Some((stmt, name, args)) if creates_stream(site.db, site.parent, name) => {
                 let whole = first(args)
                     .is_some_and(|a| matches!(body.expr(a).kind, ExprKind::AddrOf(p) if body.strip_parens(p) == id));
-                if whole {
+                // The call goes, and what its other arguments do with it.
+                let idle = |arg: &ExprId| {
+                    let kind = &body.expr(body.strip_parens(*arg)).kind;
+                    matches!(kind, ExprKind::Literal(_) | ExprKind::Name(Name::Other(_)))
+                };
+                if whole && args.iter().skip(1).all(idle) {
                     found.create.push(stmt);
                 } else {
                     found.other = Some(id);

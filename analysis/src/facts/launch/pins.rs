@@ -176,7 +176,16 @@ impl<'a, 'db> Pins<'a, 'db> {
                             StmtKind::Case { stmts, .. } => !stmts.last().is_some_and(|s| leaves(body, *s)),
                             _ => !leaves(body, *s),
                         });
-                        if falls || matches!(above, Some(StmtKind::Case { .. })) {
+                        // Nor does a label within another statement, to which that one comes, too.
+                        let block = places.parent(stmt).and_then(|block| places.parent(block));
+                        let directly = block.is_some_and(|s| matches!(body.stmt(s).kind, StmtKind::Switch { .. }));
+                        let label = body.stmt(stmt).span.start;
+                        let led = body.stmts.iter().any(|other| {
+                            matches!(other.kind, StmtKind::Case { .. })
+                                && label < other.span.start
+                                && other.span.start <= at.start
+                        });
+                        if !(directly && !falls && !led) {
                             own_case = None;
                         }
                     }

@@ -322,6 +322,10 @@ fn guarded(site: &Site<'_>, stmt: StmtId) -> Option<(BTreeSet<String>, StmtId)> 
 /// Whether an expression has the same value for a thread wherever it stands: it is made of variables that nothing changes.
 fn stays(site: &Site<'_>, expr: ExprId) -> bool {
     let body = &site.body;
+    // The same word may be another macro further down.
+    if body.expr(expr).from_macro {
+        return false;
+    }
     match &body.expr(expr).kind {
         ExprKind::Literal(_) | ExprKind::Name(Name::Builtin(_)) => true,
         ExprKind::Name(Name::Local(binding)) => {

@@ -12,6 +12,7 @@ use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind
 
 use super::api;
 use crate::api::refusal::{Ineligible, Refusals, refuse};
+use crate::edit::lex;
 use crate::facts::child::refuse_uncertain;
 use crate::facts::cluster::Function;
 use crate::facts::site::{Site, function_around};
@@ -168,6 +169,16 @@ impl<'db> HostLoop<'db> {
         }
         if signature.member {
             let why = format!("`{name}` is a member of a class: move the loop into a function of its own");
+            refusals.add(why, Some(self.function.name_place()));
+        }
+        let own = item.text(*db);
+        let handles = lex::code_words(&own)
+            .iter()
+            .any(|word| matches!(*word, "try" | "throw"));
+        if handles {
+            let why = format!(
+                "`{name}` throws or handles exceptions, which a kernel can't; move the loop into a function that doesn't"
+            );
             refusals.add(why, Some(self.function.name_place()));
         }
         for (problem, why) in &body.problems {
