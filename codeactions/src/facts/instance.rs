@@ -81,7 +81,7 @@ pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String
         .collect()
 }
 
-/// The type that is deduced from an argument that is passed by value: a variable's that is a number, that of a decimal number which any
+/// The type that is deduced from an argument that is passed by value: a variable's that is a number, that of a number which any
 /// `int` holds, or that of an object that can be called. Of other expressions the type is known well enough to convert them, not to
 /// the point of `sizeof`: a character is no `int`, and an operator may be the user's.
 fn of_value(site: &Site<'_>, arg: ExprId) -> Option<String> {
@@ -93,7 +93,12 @@ fn of_value(site: &Site<'_>, arg: ExprId) -> Option<String> {
         }
         ExprKind::Literal(_) => {
             let written = site.expr_source(inner);
-            written.len() < 10 && written.bytes().all(|byte| byte.is_ascii_digit()) && !site.body.expr(inner).from_macro
+            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            let whole = written.len() < 10 && digits(written);
+            let fraction = written.trim_end_matches(['f', 'F']).split_once('.');
+            let fraction =
+                fraction.is_some_and(|(before, behind)| !before.is_empty() && digits(before) && digits(behind));
+            (whole || fraction) && !site.body.expr(inner).from_macro
         }
         _ => false,
     };
