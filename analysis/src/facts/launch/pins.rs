@@ -185,7 +185,7 @@ impl<'a, 'db> Pins<'a, 'db> {
                                 && label < other.span.start
                                 && other.span.start <= at.start
                         });
-                        if !(directly && !falls && !led) {
+                        if falls || matches!(above, Some(StmtKind::Case { .. })) || led || !directly {
                             own_case = None;
                         }
                     }
