@@ -15,7 +15,7 @@ use crate::facts::uniformity::memory::Places;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, TypeItem, items};
 use crate::hir::mentions::{files_mentioning, places_of};
-use crate::hir::names::{unqualified, without_template_arguments};
+use crate::hir::names::{template_arguments, unqualified, without_template_arguments};
 use crate::hir::related::mentioned;
 use crate::hir::resolve::{
     functions_named, is_local_in, is_made_by_macros, may_launch, may_mean_template, shares_its_name,
@@ -221,7 +221,9 @@ impl<'db> Search<'db> {
                 let body = body(db, user);
                 passed = true;
                 let (written, args) = use_at(db, user, &body, mention.place)?;
-                match written.and_then(|list| argument(list.text(&user.text(db)), place)) {
+                let text = user.text(db);
+                let written = written.and_then(|list| template_arguments(list.text(&text)).into_iter().nth(place));
+                match written.filter(|argument| !argument.is_empty()) {
                     Some(ty) => self.of_type(user, &ty)?,
                     None => self.of_value(user, &body, *args.get(index?)?)?,
                 }
@@ -261,29 +263,6 @@ fn use_at(db: &dyn Db, user: FunctionItem<'_>, body: &Body, place: FileRange) ->
         }
     }
     found
-}
-
-/// One of the template arguments in a list with its brackets.
-fn argument(list: &str, index: usize) -> Option<String> {
-    let inner = list.trim().strip_prefix('<')?.strip_suffix('>')?;
-    let mut depth = 0i32;
-    let mut parts = vec![String::new()];
-    for c in inner.chars() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' | ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = parts.last_mut() {
-            last.push(c);
-        }
-    }
-    let part = parts.into_iter().nth(index)?;
-    (!part.trim().is_empty()).then(|| part.trim().to_owned())
 }
 
 /// The one class of this name that a function sees, with the file that it stands in.
@@ -372,16 +351,4 @@ fn launches_somewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool
         at += 1;
     }
     false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::argument;
-
-    #[test]
-    fn template_arguments() {
-        assert_eq!(argument("<int, Op<A, B>>", 1).as_deref(), Some("Op<A, B>"));
-        assert_eq!(argument("<int>", 1), None);
-        assert_eq!(argument("<>", 0), None);
-    }
 }

@@ -1,9 +1,9 @@
-//! Lowers `try`, where every handler leaves the function: what follows is done only when the body is through.
+//! Lowers `try`, where every handler leaves the function, and `throw`.
 
 use tree_sitter::Node;
 
 use super::lower::{Lowering, Source};
-use super::types::{StmtId, StmtKind};
+use super::types::{ExprKind, StmtId, StmtKind};
 
 /// Functions that don't come back, by names that nobody else gives to his own.
 const ENDS: [&str; 5] = [
@@ -15,8 +15,9 @@ const ENDS: [&str; 5] = [
 ];
 
 impl Lowering<'_> {
-    /// A `try` is its body, if all handlers leave the function, by no other way than their end and `return`, and neither launch nor call
-    /// CUDA before that. What an exception has cut off is seen by such a handler alone. `None`: another `try`.
+    /// A `try` whose handlers all leave the function, by no other way than their end and `return`, and neither launch nor call CUDA before
+    /// that: its body, and then its handlers, each of which may be done or not. So what handlers read and change is seen, in their
+    /// callers, too, and nothing behind the `try` takes for granted that the body was done to its end. `None`: another `try`.
     pub(super) fn try_statement(&mut self, node: Node<'_>, source: Source<'_>) -> Option<StmtId> {
         let mut cursor = node.walk();
         let handlers: Vec<Node<'_>> = node
@@ -35,7 +36,43 @@ impl Lowering<'_> {
                 && !goes_elsewhere
                 && block.is_some_and(|block| leaves(block, source))
         };
-        (!handlers.is_empty() && handlers.iter().all(leave)).then(|| self.stmt(body, source))
+        if handlers.is_empty() || !handlers.iter().all(leave) {
+            return None;
+        }
+        let span = source.span(node);
+        let mut stmts = vec![self.perhaps(body, body, source)];
+        for handler in handlers {
+            self.scopes.push(Default::default());
+            if let Some(parameters) = handler.child_by_field_name("parameters") {
+                let span = source.span(parameters);
+                for name in named_in(parameters) {
+                    self.declare_opaque(source.of(name), source.span(name), span);
+                }
+            }
+            let block = handler.child_by_field_name("body")?;
+            stmts.push(self.perhaps(block, handler, source));
+            self.scopes.pop();
+        }
+        Some(self.add_stmt(StmtKind::Block(stmts), span))
+    }
+
+    /// A block of a `try` that is done or not: nothing says when.
+    fn perhaps(&mut self, block: Node<'_>, whole: Node<'_>, source: Source<'_>) -> StmtId {
+        let decides = block.child(0).unwrap_or(block);
+        let nothing = ExprKind::Unknown {
+            parts: Vec::new(),
+            mentions: Default::default(),
+        };
+        let cond = self.add_expr(nothing, decides, source);
+        let then = self.stmt(block, source);
+        let kind = StmtKind::If {
+            init: None,
+            cond: Some(cond),
+            constexpr: false,
+            then,
+            otherwise: None,
+        };
+        self.add_stmt(kind, source.span(whole))
     }
 
     /// What a `throw` does: it computes a value and leaves the function, as a handler in the function does.
@@ -48,6 +85,16 @@ impl Lowering<'_> {
         }
         stmts.push(self.add_stmt(StmtKind::Return(None), span));
         self.add_stmt(StmtKind::Block(stmts), span)
+    }
+}
+
+/// The names in the parameter of a handler.
+fn named_in(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    let inner: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+    match node.kind() {
+        "identifier" => vec![node],
+        _ => inner.into_iter().flat_map(named_in).collect(),
     }
 }
 

@@ -1,5 +1,29 @@
 //! Qualified names.
 
+/// The template arguments in a list with its brackets, as they are written: `T` and `2` of `<T, 2>`.
+pub fn template_arguments(list: &str) -> Vec<String> {
+    let inner = list.trim();
+    let inner = inner.strip_prefix('<').unwrap_or(inner);
+    let inner = inner.strip_suffix('>').unwrap_or(inner);
+    let mut depth = 0i32;
+    let mut parts = vec![String::new()];
+    for c in inner.chars() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.into_iter().map(|part| part.trim().to_owned()).collect()
+}
+
 /// The last segment of a qualified name.
 pub fn unqualified(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
@@ -31,4 +55,14 @@ pub(crate) fn without_template_arguments(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn lists_of_template_arguments() {
+        assert_eq!(super::template_arguments("<int, Op<A, B>>"), ["int", "Op<A, B>"]);
+        assert_eq!(super::template_arguments("<A<B>>"), ["A<B>"]);
+        assert_eq!(super::template_arguments("<>"), [""]);
+    }
 }

@@ -8,6 +8,7 @@ use crate::facts::child::Child;
 use crate::facts::ctype;
 use crate::facts::site::Site;
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::names::template_arguments;
 
 /// Whether a launch of the kernel by itself means the instance that launches. Deduced template arguments do where the kernel's own
 /// parameters, from which they are deduced, are passed on.
@@ -144,25 +145,8 @@ pub fn written_values(site: &Site<'_>, child: FunctionItem<'_>) -> Vec<(String, 
     let Some(span) = site.launch.template_args else {
         return Vec::new();
     };
-    let inner = site.source(span).trim().trim_start_matches('<').trim_end_matches('>');
-    let mut values = vec![String::new()];
-    let mut depth = 0i32;
-    for c in inner.chars() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' | ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                values.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = values.last_mut() {
-            last.push(c);
-        }
-    }
+    let mut values = template_arguments(site.source(span)).into_iter();
     let names = child.signature(site.db).template_names.iter().cloned();
-    let mut values = values.into_iter().map(|v| v.trim().to_owned());
     let mut pairs: Vec<(String, String)> = names.zip(values.by_ref()).collect();
     pairs.extend(values.map(|v| (String::new(), v)));
     pairs

@@ -533,12 +533,12 @@ fn serial_params(child: &Child<'_>, grid: &str, block: &str) -> Vec<String> {
     params
 }
 
-/// The function `serial` that runs all threads of a grid, one after the other. `stays`: nothing takes it back.
-pub fn serial_of(behind: &Behind, child: &Child<'_>, worker: &Worker, serial: &str, stays: bool) -> String {
+/// The function `serial` that runs all threads of a grid, one after the other.
+pub fn serial_of(behind: &Behind, child: &Child<'_>, worker: &Worker, serial: &str) -> String {
     let (grid, block) = (child.local("grid"), child.local("block"));
     let code = serial_function(behind, child, worker, serial, [&grid, &block], None, "");
     let what = format!("Runs a grid of {} in one thread", child.name);
-    format!("{}{code}", behind.comment(&what, stays))
+    format!("{}{code}", behind.taken_back(&what))
 }
 
 /// Its code, without a comment.

@@ -16,7 +16,7 @@ use super::layer::{Peeled, of_all_looks};
 use super::text::{
     child_of, delete_item, delete_with_gap, is_used_elsewhere, list, place, put_body_back, put_head_back, source,
 };
-use super::{handed_on, nested, reused};
+use super::{nested, passed_collectors, reused};
 use crate::api::rewrite::Rewrite;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
@@ -71,9 +71,9 @@ pub fn peel<'db>(
     why: &mut Option<String>,
 ) -> Option<Option<Peeled>> {
     let code = source(db, parent);
-    let through = handed_on::kernel_of(db, parent).map(|(kernel, launching)| (kernel, None, launching));
+    let through = passed_collectors::kernel_of(db, parent).map(|(kernel, launching)| (kernel, None, launching));
     let through = through.or_else(|| {
-        let (kernel, worker) = reused::kernel_with_worker(db, handed_on::only_caller(db, parent)?)?;
+        let (kernel, worker) = reused::kernel_with_worker(db, passed_collectors::only_caller(db, parent)?)?;
         (worker != parent).then_some((kernel, Some(worker), parent))
     });
     if let Some((kernel, worker, launching)) = through {
@@ -145,14 +145,26 @@ fn peeled<'db>(
         Some(worker) => {
             let range = worker.body_span(db).shift(worker.start(db));
             launches(db, &aggregators, worker, range, launched, &mut edit)?;
-            deleted.extend(handed_on::put_back(db, &aggregators, worker, launched, &mut edit)?);
+            deleted.extend(passed_collectors::put_back(
+                db,
+                &aggregators,
+                worker,
+                launched,
+                &mut edit,
+            )?);
             put_head_back(&mut edit, db, worker, parent, &arenas)?;
             deleted.extend([place(db, parent), place(db, worker)]);
         }
         None => {
             delete_declarations(db, parent, &aggregators, launched.1.one_line(), &mut edit);
             launches(db, &aggregators, parent, own, launched, &mut edit)?;
-            deleted.extend(handed_on::put_back(db, &aggregators, parent, launched, &mut edit)?);
+            deleted.extend(passed_collectors::put_back(
+                db,
+                &aggregators,
+                parent,
+                launched,
+                &mut edit,
+            )?);
         }
     }
     numbers_in_variables(db, launching, &aggregators, &mut edit);
@@ -207,16 +219,7 @@ fn peeled<'db>(
             deleted.push(*place);
         }
     }
-    let tokens = tokens_in(db, file, place(db, launching).range);
-    for serial in without_room(db, launching, &text, &tokens) {
-        let own = place(db, serial);
-        let mut except = deleted.clone();
-        except.extend([own, place(db, parent), place(db, launching)]);
-        if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &except) {
-            deleted.push(own);
-            delete_item(&mut edit, own);
-        }
-    }
+    delete_serial(db, parent, launching, &mut deleted, &mut edit);
     let mut workers: Vec<FunctionItem<'db>> = Vec::new();
     for aggregator in &aggregators {
         let worker = aggregator.collected.worker;
@@ -265,6 +268,28 @@ pub fn arenas_of<'a>(aggregators: &'a [Aggregator<'_>]) -> Vec<&'a str> {
         }
     }
     found
+}
+
+/// Deletes the functions that run launches that find no room, unless something else uses them.
+fn delete_serial<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    launching: FunctionItem<'db>,
+    deleted: &mut Vec<FileRange>,
+    edit: &mut EditBuilder<'db>,
+) {
+    let file = parent.file(db);
+    let text = file.text(db);
+    let tokens = tokens_in(db, file, place(db, launching).range);
+    for serial in without_room(db, launching, &text, &tokens) {
+        let own = place(db, serial);
+        let mut except = deleted.clone();
+        except.extend([own, place(db, parent), place(db, launching)]);
+        if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &except) {
+            deleted.push(own);
+            delete_item(edit, own);
+        }
+    }
 }
 
 /// The functions that run launches that find no room: `[&](dim3 grid, dim3 block, const child_args& args) { child_serial<…>(…); }`.
@@ -316,7 +341,7 @@ pub fn launches<'db>(
         if declares {
             continue;
         }
-        // It is handed on, see [`handed_on`].
+        // It is handed on, see [`passed_collectors`].
         if matches!(word(index + 1), "," | ")") {
             continue;
         }

@@ -485,13 +485,7 @@ impl<'db> Plan<'_, 'db> {
             let group = &self.groups[number];
             let Some(split) = group.split() else { continue };
             if let Some(serial) = &group.serial {
-                behind.add(in_launcher::serial_of(
-                    &behind,
-                    child,
-                    &worker,
-                    serial,
-                    collecting.stays,
-                ));
+                behind.add(in_launcher::serial_of(&behind, child, &worker, serial));
             }
             let (structure, head, params) = self.kernel_head(group, child, &behind);
             if self.needed_early(number).is_none() {
@@ -537,7 +531,7 @@ impl<'db> Plan<'_, 'db> {
             parameters.push(&own);
             body.push_str(&behind.call_with_lambda(&format!("{batch}.{each}"), &[], &parameters, &call));
             let code = behind.function(&head, &params, &body);
-            let comment = behind.comment(&self.collects(group, child), collecting.stays);
+            let comment = behind.taken_back(&self.collects(group, child));
             behind.add(format!("{comment}{code}"));
         }
         behind.finish(edit, child);

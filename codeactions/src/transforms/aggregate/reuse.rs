@@ -333,7 +333,7 @@ pub fn move_parents<'db>(
             declarations: plan.declarations(*index, &plan.arena, function, edit),
             behind: runs.collect(),
             unrestricted: true,
-            stays: false,
+            ..Collecting::default()
         };
         outline::outline_collecting(edit, &mut behind, parent, Form::Own, &[], &collecting, names);
         behind.finish(edit, parent);
