@@ -47,8 +47,11 @@ const STARTERS: [(&str, &str); 4] = [
     ("gridfuse::launch_loop<", "_loop"),
     ("gridfuse::launch_growing_loop<", "_loop"),
     ("gridfuse::launch_recursion<", "_flattened"),
-    ("gridfuse::run_rounds<", "_rounds"),
+    ("gridfuse::run_rounds<", ROUNDS),
 ];
+
+/// What is behind the name of a kernel of which one grid runs a loop of the host.
+const ROUNDS: &str = "_rounds";
 
 /// The members by which collectors take launches.
 const TAKES: [&str; 2] = ["launch", "launch_at_once"];
@@ -161,28 +164,44 @@ pub fn count(db: &dyn Db, function: FunctionItem<'_>) -> usize {
         .sum()
 }
 
-/// The kernels that a function starts as loops or recursions of grids that have become one grid.
-pub fn started<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
+/// A call by which the host starts a loop or a recursion of grids that has become one grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start<'db> {
+    /// The kernel that was launched here before.
+    pub kernel: FunctionItem<'db>,
+    /// The call, relative to the function.
+    pub span: Span,
+    /// It has taken the place of a loop of the host with all its launches, not of one launch.
+    pub is_loop_of_the_host: bool,
+}
+
+/// The calls by which a function starts loops or recursions of grids that have become one grid.
+pub fn started<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Start<'db>> {
     let text = function.text(db);
     if !function.has_body(db) || !STARTERS.iter().any(|(start, _)| text.contains(start)) {
         return Vec::new();
     }
     // What only a comment or a string mentions isn't called.
-    let called = |at: usize| {
-        let mut exprs = body(db, function).exprs.clone().into_iter();
-        exprs.any(|expr| matches!(expr.kind, ExprKind::Call { .. }) && expr.span.start as usize == at)
+    let body = body(db, function);
+    let call = |at: usize| {
+        let mut exprs = body.exprs.iter();
+        exprs.find(|expr| matches!(expr.kind, ExprKind::Call { .. }) && expr.span.start as usize == at)
     };
     let starts = STARTERS
         .iter()
         .flat_map(|(start, suffix)| text.match_indices(start).map(move |(at, _)| (at, start.len(), *suffix)));
-    let kernels = starts
-        .filter(|(at, ..)| called(*at))
-        .filter_map(|(at, length, suffix)| {
-            let rest = &text[at + length..];
-            let name = rest.get(..closing(rest)?)?.split(['<', ',']).next()?.trim();
-            child_of(db, function, name, suffix)
-        });
-    kernels.collect()
+    let calls = starts.filter_map(|(at, length, suffix)| {
+        let span = call(at)?.span;
+        let rest = &text[at + length..];
+        let name = rest.get(..closing(rest)?)?.split(['<', ',']).next()?.trim();
+        let kernel = child_of(db, function, name, suffix)?;
+        Some(Start {
+            kernel,
+            span,
+            is_loop_of_the_host: suffix == ROUNDS,
+        })
+    });
+    calls.collect()
 }
 
 /// The collectors of a function.
@@ -400,7 +419,11 @@ void run(int n) {
         let told: Vec<_> = found.iter().map(|c| (c.group(), c.child, c.launches.len())).collect();
         assert_eq!(told, [(None, sweep, 1)]);
         assert_eq!(kernel_of(db, body), sweep);
-        assert_eq!(super::started(db, named("run")?), [sweep]);
+        let run = named("run")?;
+        let started = super::started(db, run);
+        assert_eq!(started.iter().map(|start| start.kernel).collect::<Vec<_>>(), [sweep]);
+        let call = "gridfuse::launch_loop<sweep_loop>(n, 32, 0, 0, {n}, n)";
+        assert_eq!(started[0].span.text(&run.text(db)), call);
         Ok(())
     }
 

@@ -175,7 +175,7 @@ impl Graph {
 
     /// Adds the launches that a rewrite has made calls of a collector: users think of them as launches still.
     fn collected(&mut self, db: &dyn Db, function: FunctionItem<'_>) {
-        for kernel in started(db, function) {
+        for kernel in started(db, function).iter().map(|start| start.kernel) {
             let (from, to) = (self.function(db, function), self.function(db, kernel));
             self.edges.push(Edge {
                 from,

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_codeactions::api::source_edit::TextEdit;
 use gridfuse_codeactions::edit::lex::{code_words, identifiers};
 
-use crate::launches::{LaunchSite, by_function, in_file};
+use crate::collected::started;
+use crate::launches::{LaunchSite, by_function, in_file, place_in};
 use crate::line_index::line_index;
 use crate::measure::Request;
 use crate::measure::report::{self, LeftOut};
@@ -29,6 +31,10 @@ pub struct Sites {
     numbers: BTreeMap<HostSite, u32>,
     /// For each number, where the launch is in the original: file and line, from 1.
     pub places: Vec<(HostSite, PathBuf, u32)>,
+    /// For each number, the stream and the arguments as the original hands them to what measures: `stream, a, b, 0`. The host names
+    /// them where one grid has taken the place of a loop or a recursion of grids, too, so that their memory is compared with the
+    /// original's, argument by argument.
+    handed: Vec<String>,
     /// Launches of measured kernels that can't be measured: file, line, why.
     pub left_out: Vec<(PathBuf, u32, &'static str)>,
 }
@@ -111,35 +117,39 @@ pub fn instrument(
         let path = file.path(db).to_path_buf();
         let mut here: Vec<TextEdit> = Vec::new();
         let mut outer_end = 0;
-        for site in in_file(db, file) {
-            let line = line_index(db, file).line(site.place.range.start).0 + 1;
-            let launch = &file.text(db)[site.place.range.start as usize..site.place.range.end as usize];
-            if site.device_side() {
+        for launching in launches(db, file) {
+            let range = launching.range();
+            let line = line_index(db, file).line(range.start).0 + 1;
+            let launch = &file.text(db)[range.start as usize..range.end as usize];
+            if let Launching::Site(site) = &launching
+                && site.device_side()
+            {
                 if count_launches && site.facts.statement.is_some() && !site.facts.from_macro {
                     here.push(TextEdit {
-                        range: site.place.range,
+                        range,
                         insert: format!("({launch}, ::gridfuse_measure::launched())"),
                     });
                 }
                 continue;
             }
-            let Some(name) = &site.facts.kernel_name else { continue };
-            let kernel = unqualified(name.split('<').next().unwrap_or(name)).trim().to_owned();
+            let Some(kernel) = launching.kernel(db) else { continue };
             if !kernels.contains(&kernel) || host.is_some_and(|host| host != path) {
                 continue;
             }
             let nth = seen.entry(kernel.clone()).or_default();
             let key = HostSite { kernel, nth: *nth };
             *nth += 1;
-            let wrapped = if site.facts.from_macro {
-                Err("it comes out of a macro")
-            } else if site.place.range.start < outer_end {
-                Err("it stands in another launch")
-            } else {
-                wrap(db, &site, launch)
+            let known = sites.numbers.get(&key).copied();
+            let handed = match &launching {
+                Launching::Site(site) if site.facts.from_macro => Err("it comes out of a macro"),
+                _ if range.start < outer_end => Err("it stands in another launch"),
+                Launching::Site(site) => handed(db, site),
+                Launching::Start { .. } => known
+                    .and_then(|number| sites.handed.get(number as usize).cloned())
+                    .ok_or("the original's launch isn't known"),
             };
-            let wrapped = match wrapped {
-                Ok(wrapped) => wrapped,
+            let handed = match handed {
+                Ok(handed) => handed,
                 Err(why) => {
                     if original {
                         sites.left_out.push((path.clone(), line, why));
@@ -151,17 +161,16 @@ pub fn instrument(
                 let number = sites.places.len() as u32;
                 sites.numbers.insert(key.clone(), number);
                 sites.places.push((key, path.clone(), line));
+                sites.handed.push(handed.clone());
                 number
             } else {
-                match sites.numbers.get(&key) {
-                    Some(number) => *number,
-                    None => continue,
-                }
+                let Some(number) = known else { continue };
+                number
             };
-            outer_end = site.place.range.end;
+            outer_end = range.end;
             here.push(TextEdit {
-                range: site.place.range,
-                insert: wrapped(number),
+                range,
+                insert: format!("(::gridfuse_measure::measured({number}, {handed}), {launch})"),
             });
         }
         if !here.is_empty() {
@@ -171,12 +180,58 @@ pub fn instrument(
     edits
 }
 
-/// The text that takes a launch's place, by the site's number.
-fn wrap<'a>(
-    db: &Database,
-    site: &LaunchSite<'_>,
-    launch: &'a str,
-) -> Result<impl Fn(u32) -> String + use<'a>, &'static str> {
+/// What starts grids of a kernel.
+enum Launching<'db> {
+    /// A launch.
+    Site(LaunchSite<'db>),
+    /// The host's call of the runtime that has taken a launch's place.
+    Start {
+        kernel: FunctionItem<'db>,
+        range: TextRange,
+    },
+}
+
+impl Launching<'_> {
+    /// Where it stands in its file.
+    fn range(&self) -> TextRange {
+        match self {
+            Launching::Site(site) => site.place.range,
+            Launching::Start { range, .. } => *range,
+        }
+    }
+
+    /// The kernel's name without namespaces and template arguments.
+    fn kernel(&self, db: &Database) -> Option<String> {
+        match self {
+            Launching::Site(site) => {
+                let name = site.facts.kernel_name.as_ref()?;
+                Some(unqualified(name.split('<').next().unwrap_or(name)).trim().to_owned())
+            }
+            Launching::Start { kernel, .. } => Some(unqualified(kernel.name(db)).to_owned()),
+        }
+    }
+}
+
+/// What starts grids in a file, in source order.
+fn launches(db: &Database, file: SourceFile) -> Vec<Launching<'_>> {
+    let sites = in_file(db, file).into_iter().map(Launching::Site);
+    let functions = items(db, file).functions.iter();
+    let starts = functions.flat_map(|function| {
+        let starts = started(db, *function).into_iter();
+        starts
+            .filter(|start| !start.is_loop_of_the_host)
+            .map(|start| Launching::Start {
+                kernel: start.kernel,
+                range: place_in(db, *function, start.span).range,
+            })
+    });
+    let mut all: Vec<Launching<'_>> = sites.chain(starts).collect();
+    all.sort_by_key(Launching::range);
+    all
+}
+
+/// The stream and the arguments of a launch, as they are handed to what measures it.
+fn handed(db: &Database, site: &LaunchSite<'_>) -> Result<String, &'static str> {
     let text = site.id.function.text(db);
     let source = |span: gridfuse_analysis::base::span::Span| {
         let (start, end) = (span.start as usize, span.end as usize);
@@ -203,7 +258,7 @@ fn wrap<'a>(
         .map(|arg| arg.replace(['\r', '\n'], " "))
         .collect();
     let args: String = args.iter().map(|arg| format!(", {arg}")).collect();
-    Ok(move |number: u32| format!("(::gridfuse_measure::measured({number}, {stream}{args}), {launch})"))
+    Ok(format!("{stream}{args}"))
 }
 
 /// An expression without calls and side effects, so that it can be evaluated once more.
@@ -231,6 +286,50 @@ fn repeatable(expression: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where one grid has taken the place of a loop of grids, the host's call is measured as the original's launch was: its number, its
+    /// stream and its arguments in their order, so that their memory is compared argument by argument.
+    #[test]
+    fn the_call_in_place_of_a_launch_is_measured() -> Result<(), &'static str> {
+        let original = "
+__global__ void sweep(int* a, int n) { if (n > 0) sweep<<<1, 32, 0, cudaStreamTailLaunch>>>(a, n - 1); }
+void run(int* a, int n, cudaStream_t stream) {
+    sweep<<<1, 32>>>(a, 1);
+    sweep<<<n, 32, 0, stream>>>(a, n);
+}
+";
+        let rewritten = "
+__global__ void sweep_loop(gridfuse::Iterations<sweep_args> iterations, int* a) {}
+__global__ void sweep(int* a, int n) {}
+void run(int* a, int n, cudaStream_t stream) {
+    sweep<<<1, 32>>>(a, 1);
+    // was: sweep<<<n, 32, 0, stream>>>(a, n)
+    gridfuse::launch_loop<sweep_loop>(n, 32, 0, stream, {n}, a);
+    gridfuse::run_rounds<sweep_rounds>(n, 32, 0, stream, {n}, a);
+}
+";
+        let kernels = BTreeSet::from(["sweep".to_owned()]);
+        let mut sites = Sites::default();
+        let mut measured = Vec::new();
+        for program in [original, rewritten] {
+            let mut host = gridfuse_analysis::host::Host::new();
+            let file = host.set_file("/a.cu".as_ref(), program);
+            let edits = instrument(host.db(), &[file], None, &kernels, &mut sites, false);
+            let inserted = edits.into_values().flatten().map(|edit| edit.insert);
+            measured.push(inserted.collect::<Vec<_>>());
+        }
+        assert_eq!(measured[0].len(), 2);
+        let measure = |number: u32, handed: &str, launch: &str| {
+            format!("(::gridfuse_measure::measured({number}, {handed}), {launch})")
+        };
+        let start = "gridfuse::launch_loop<sweep_loop>(n, 32, 0, stream, {n}, a)";
+        let expected = [
+            measure(0, "0, a, 1", "sweep<<<1, 32>>>(a, 1)"),
+            measure(1, "stream, a, n", start),
+        ];
+        assert_eq!(measured[1], expected);
+        Ok(())
+    }
 
     #[test]
     fn what_can_be_evaluated_twice() {
