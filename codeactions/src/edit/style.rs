@@ -176,16 +176,23 @@ impl Style {
     }
 }
 
-/// A piece of code that ends with a list in brackets: what stands in front of its items, they themselves, and the bracket that ends it.
-/// `None` where there is no such list, or nothing in it.
+/// A piece of code that ends with a list in brackets, or declares something of a template's type: what stands in front of the list's items,
+/// they themselves, and what stands behind them, from the bracket on. `None` where there is no such list, or nothing in it.
 fn parted(code: &str) -> Option<(&str, Vec<String>, &str)> {
     let tokens = lex::code_tokens(code);
-    let last = tokens.last().filter(|last| matches!(last.text(code), ")" | "}"))?;
+    // The name that is declared.
+    let declared = |token: &lex::Token| token.kind == lex::TokenKind::Word || token.text(code) == "&";
+    let end = tokens.len() - tokens.iter().rev().take_while(|token| declared(token)).count();
+    let (tokens, declares) = (tokens.get(..end)?, end < tokens.len());
+    let wanted: &[&str] = if declares { &[">"] } else { &[")", "}"] };
+    let last = tokens.last().filter(|last| wanted.contains(&last.text(code)))?;
     let (mut depth, mut commas) = (0, Vec::new());
     for token in tokens.iter().rev() {
         match token.text(code) {
             ")" | "]" | "}" => depth += 1,
             "(" | "[" | "{" => depth -= 1,
+            ">" if declares => depth += 1,
+            "<" if declares => depth -= 1,
             "," if depth == 1 => commas.push(token.start),
             _ => {}
         }
@@ -197,7 +204,7 @@ fn parted(code: &str) -> Option<(&str, Vec<String>, &str)> {
                 at = comma + 1;
             }
             let empty = items.iter().any(String::is_empty);
-            return (!empty).then_some((code.get(..token.end)?, items, last.text(code)));
+            return (!empty).then_some((code.get(..token.end)?, items, code.get(last.start..)?));
         }
     }
     None

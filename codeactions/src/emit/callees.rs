@@ -3,12 +3,13 @@
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::effects::effects;
+use gridfuse_analysis::hir::names::template_arguments;
 
 use crate::api::refusal::Reason;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::names::Names;
-use crate::edit::style;
+use crate::edit::style::{self, Style};
 use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
 use crate::facts::copied::{Copied, CopiedCall, Copies, copies};
@@ -52,7 +53,7 @@ pub fn copy<'db>(edit: &mut EditBuilder<'db>, child: &Child<'db>, form: Form, ke
         if is_new {
             let style = edit.style(of.file);
             let indent = style::indent_at(&of.text, of.start as usize).to_owned();
-            let mut text = text_of(function, index, &found, &name, &copied);
+            let mut text = text_of(function, index, &found, (&name, &copied), &style);
             if style::columns(&indent) + text.chars().count() > style.width {
                 let newline = format!("{}{indent}", style.newline);
                 text = on_three_lines(&text, &newline, &style.unit).unwrap_or(text);
@@ -97,8 +98,39 @@ fn on_three_lines(text: &str, newline: &str, unit: &str) -> Option<String> {
     (!text.contains('\n') && !body.is_empty()).then(|| format!("{head}{newline}{unit}{body}{newline}}}"))
 }
 
+/// The text up to the end of the parameters, one below the other where the line would get wider than those of the file. `out`: the text so
+/// far, the parameters up to `at` included. `None` where the line isn't too wide, or the user has written several.
+fn broken(text: &str, parameters: TextRange, at: u32, out: &str, style: &Style) -> Option<String> {
+    let written = parameters.text(text);
+    if written.contains('\n') || !lex::comments(written).is_empty() {
+        return None;
+    }
+    let rest = TextRange::new(at, parameters.end).text(text);
+    let line = out.rfind('\n').map_or(0, |newline| newline + 1);
+    let indent = match line {
+        0 => style::indent_at(text, parameters.start as usize),
+        _ => style::indent_at(out, line),
+    };
+    let code = format!("{}{rest}", out.get(line..)?.trim_start());
+    let (head, items) = code.split_once('(')?;
+    let behind = text.get(parameters.end as usize..style::line_end(text, parameters.end as usize))?;
+    let suffix = behind.find('{').map_or(behind, |brace| &behind[..=brace]);
+    let items = template_arguments(&format!("<{items}>"));
+    let list = style.list(style::columns(indent), &format!("{head}("), &items, suffix);
+    let list = list.strip_suffix(suffix)?.replace('\n', &format!("{}{indent}", style.newline));
+    let before = out.get(..line)?;
+    let own = if line == 0 { "" } else { indent };
+    list.contains('\n').then(|| format!("{before}{own}{list}"))
+}
+
 /// The copy's text, without the indentation of its first line.
-fn text_of(function: &Copied<'_>, index: usize, found: &Copies<'_>, name: &str, names: &[String]) -> String {
+fn text_of(
+    function: &Copied<'_>,
+    index: usize,
+    found: &Copies<'_>,
+    (name, names): (&str, &[String]),
+    style: &Style,
+) -> String {
     let of = &function.function;
     let signature = of.item.signature(of.db);
     let params = signature.params_span.shift(of.start);
@@ -119,6 +151,12 @@ fn text_of(function: &Copied<'_>, index: usize, found: &Copies<'_>, name: &str, 
         out.push_str(TextRange::new(at, range.start.max(at)).text(&of.text));
         out.push_str(&text);
         at = range.end.max(at);
+        if range.start == inner.start
+            && let Some(list) = broken(&of.text, inner, at, &out, style)
+        {
+            out = list;
+            at = inner.end;
+        }
     }
     let end = of.item.body_span(of.db).end + of.start;
     out.push_str(TextRange::new(at, end.max(at)).text(&of.text));

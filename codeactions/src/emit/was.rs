@@ -90,36 +90,47 @@ pub fn note_unless_plain(site: &Site<'_>, config: &[String], edit: &mut EditBuil
         .collect();
     let written = site.launch.template_args.map_or("", |arguments| site.source(arguments));
     let name = format!("{}{written}", site.source(site.launch.name_span));
-    let start = site.here().range.start as usize;
+    let here = site.here().range;
     // What takes its place has template arguments that are deduced here.
     let template =
         matches!(site.facts.child, Launched::Kernel(child) if !child.signature(site.db).template_names.is_empty());
     let deduces = template && site.launch.template_args.is_none();
     if deduces
-        || site.source(site.facts.span) != plain(&site.text, start, &edit.style(site.file), &name, config, &arguments)
+        || site.source(site.facts.span) != plain(&site.text, here, &edit.style(site.file), &name, config, &arguments)
     {
         note(site, edit);
     }
 }
 
 /// A launch as it looks where no note says otherwise: on one line, or as a rewrite has written it.
-pub fn plain(text: &str, start: usize, style: &Style, name: &str, config: &[String], arguments: &[String]) -> String {
-    if config.first().is_some_and(|grid| grid.starts_with(COARSENED)) {
-        return laid_out(text, start, style, name, config, arguments);
-    }
-    format!("{name}<<<{}>>>({})", config.join(", "), arguments.join(", "))
-}
-
-/// A launch as rewrites write it at a place of a text.
-pub fn laid_out(
+pub fn plain(
     text: &str,
-    start: usize,
+    range: TextRange,
     style: &Style,
     name: &str,
     config: &[String],
     arguments: &[String],
 ) -> String {
+    if config.first().is_some_and(|grid| grid.starts_with(COARSENED)) {
+        return laid_out(text, range, style, name, config, arguments);
+    }
+    format!("{name}<<<{}>>>({})", config.join(", "), arguments.join(", "))
+}
+
+/// A launch as rewrites write it in place of a part of a text.
+pub fn laid_out(
+    text: &str,
+    range: TextRange,
+    style: &Style,
+    name: &str,
+    config: &[String],
+    arguments: &[String],
+) -> String {
+    let (start, end) = (range.start as usize, range.end as usize);
     let before = text.get(style::line_start(text, start)..start).unwrap_or("");
+    // As much stands behind it in its line.
+    let rest = text.get(end..style::line_end(text, end)).unwrap_or("").trim_end();
+    let close = format!("){rest}");
     let indent = style::indent_at(text, start);
     let first = before.chars().count() - indent.chars().count();
     let column = style::columns(indent) + first;
@@ -131,10 +142,12 @@ pub fn laid_out(
     };
     let head = style.list(column, &format!("{name}<<<"), config, ">>>(");
     if head.contains('\n') {
-        let list = style.list(style::columns(indent) + 4, "", arguments, ")");
+        let list = style.list(style::columns(indent) + 4, "", arguments, &close);
+        let list = list.strip_suffix(rest).unwrap_or(&list);
         return broken(&head) + &format!("\n{list}").replace('\n', &format!("{}{indent}    ", style.newline));
     }
-    broken(&style.list(column, &head, arguments, ")"))
+    let list = style.list(column, &head, arguments, &close);
+    broken(list.strip_suffix(rest).unwrap_or(&list))
 }
 
 /// A line in pieces of at most so many characters, where spaces allow it: a space stood between any two of them.

@@ -399,7 +399,29 @@ fn coarse_grid(site: &Site<'_>, child: &Child<'_>, amount: Amount, constant: &st
 /// The same kernel with a smaller grid.
 fn replace_grid(site: &Site<'_>, child: &Child<'_>, amount: Amount, constant: &str, edit: &mut EditBuilder<'_>) {
     let grid = coarse_grid(site, child, amount, constant);
-    edit.replace(site.place(site.facts.grid.operand.span), grid);
+    let (place, operand) = (site.place(site.facts.span), site.place(site.facts.grid.operand.span));
+    let style = edit.style(site.file);
+    let text = &site.text;
+    let (start, end) = (place.range.start as usize, place.range.end as usize);
+    let (first, last) = (style::line_start(text, start), style::line_end(text, end));
+    let columns = |from: usize, to: usize| text.get(from..to).map_or(0, |code| code.trim_end().chars().count());
+    let one_line = !place.range.text(text).contains('\n');
+    let longer = grid.chars().count() - columns(operand.range.start as usize, operand.range.end as usize);
+    if !one_line || columns(first, last) > style.width || columns(first, last) + longer <= style.width {
+        edit.replace(operand, grid);
+        return;
+    }
+    let source = |expr| crate::edit::one_line::flat(site.expr_source(expr));
+    let mut config: Vec<String> = site.launch.config.iter().map(|operand| source(*operand)).collect();
+    was::note_unless_plain(site, &config, edit);
+    if let Some(first) = config.first_mut() {
+        *first = grid;
+    }
+    let arguments: Vec<String> = site.launch.args.iter().map(|arg| source(*arg)).collect();
+    let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+    let name = format!("{}{template_args}", site.source(site.launch.name_span));
+    let code = was::laid_out(text, place.range, &style, &name, &config, &arguments);
+    edit.replace(place, code);
 }
 
 /// The coarsened kernel with a smaller grid, and the original one as its first argument.
@@ -424,6 +446,6 @@ fn replace_launch(
     }
     items.extend(site.launch.args.iter().map(|arg| source(*arg)));
     let name = format!("{name}{template_args}");
-    let code = was::laid_out(&site.text, place.range.start as usize, &style, &name, &config, &items);
+    let code = was::laid_out(&site.text, place.range, &style, &name, &config, &items);
     edit.replace(place, code);
 }

@@ -88,6 +88,16 @@ fn layer(site: &Site<'_>, looks: Looks) -> Option<Peeled> {
             used.push(own);
             put_body_back(&mut edit, db, worker, &child, &used);
         }
+    } else if site.here().range.text(text).contains('\n') {
+        // The line has been broken as it got too wide.
+        let mut config = vec![grid];
+        let further = site.launch.config.iter().skip(1);
+        config.extend(further.map(|operand| site.expr_source(*operand).to_owned()));
+        let arguments = site.launch.args.iter();
+        let arguments: Vec<String> = arguments.map(|arg| site.expr_source(*arg).to_owned()).collect();
+        let template = site.launch.template_args.map_or("", |t| site.source(t));
+        let name = format!("{}{template}", site.source(site.launch.name_span));
+        put_back(&mut edit, site.here(), &name, &config, &arguments, looks)?;
     } else {
         edit.replace(grid_place, grid);
     }

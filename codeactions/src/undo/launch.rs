@@ -80,7 +80,7 @@ pub fn put_back(
     let flat = |codes: &[String]| codes.iter().map(|code| flat(code)).collect::<Vec<String>>();
     let (config, arguments) = (flat(config), flat(arguments));
     let (text, style) = (edit.text(call.file), edit.style(call.file));
-    let code = was::plain(&text, call.range.start as usize, &style, kernel, &config, &arguments);
+    let code = was::plain(&text, call.range, &style, kernel, &config, &arguments);
     edit.replace(call, code);
     Some(())
 }

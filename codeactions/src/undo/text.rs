@@ -36,7 +36,7 @@ pub fn list(text: &str, tokens: &[Token], open: usize) -> Option<(Vec<Range<usiz
             "(" | "[" | "{" => depth += 1,
             "<" if angles => depth += 1,
             // Elsewhere it may be a comparison.
-            "<" if index > 0 && OF_RUNTIME.contains(&tokens[index - 1].text(text)) => {
+            "<" if is_of_runtime(text, tokens, index) => {
                 index = list(text, tokens, index)?.1 + 1;
                 continue;
             }
@@ -60,16 +60,12 @@ pub fn list(text: &str, tokens: &[Token], open: usize) -> Option<(Vec<Range<usiz
     None
 }
 
-/// What the runtime header has with template arguments, and stands in lists of arguments.
-const OF_RUNTIME: [&str; 7] = [
-    "Aggregator",
-    "StreamBatch",
-    "ThreadReuse",
-    "ThreadReuseInStream",
-    "followed_by",
-    "launchpad_for",
-    "room_for",
-];
+/// The angle bracket at `index` is behind a name of the runtime header, as in `gridfuse::Batch<child_args<T, Op>> batch`: none of these
+/// is compared with anything.
+fn is_of_runtime(text: &str, tokens: &[Token], index: usize) -> bool {
+    let word = |back: usize| index.checked_sub(back).map_or("", |at| tokens[at].text(text));
+    (word(4), word(3), word(2)) == ("gridfuse", ":", ":")
+}
 
 fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let code = text.get(range.clone()).unwrap_or("");

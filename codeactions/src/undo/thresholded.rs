@@ -9,6 +9,7 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{Body, ExprKind, StmtId, StmtKind};
 
+use super::NO_ORDER;
 use super::layer::Peeled;
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source, take_constant};
 use crate::api::rewrite::{Layer, Options};
@@ -141,7 +142,9 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
                 .map(|line| line.trim_end().chars().count())
                 .max()
                 .unwrap_or(0);
-            let fits = !launch.contains('\n') && width + 1 + launch.len() <= widest.max(100);
+            // The fire-and-forget stream, which stays, has made the line wider.
+            let stream = launch.find(NO_ORDER).map_or(0, |_| NO_ORDER.len());
+            let fits = !launch.contains('\n') && width + 1 + launch.len() - stream <= widest.max(100);
             let fits = fits && !stood_on_own_line(site, block, outer, edit.style(site.file).brace_on_own_line);
             let style = edit.style(site.file);
             let gap = if fits {
