@@ -123,6 +123,14 @@ impl Style {
     /// be wider than the file's lines when indented by `column` columns. An item that is wider itself is broken where it is a list.
     /// `prefix` may not hold a newline.
     pub fn list(&self, column: usize, prefix: &str, items: &[String], suffix: &str) -> String {
+        if column + prefix.chars().count() > self.width
+            && let Some((open, parts, close)) = in_angles(prefix)
+        {
+            // The template arguments below each other, and then the items.
+            let head = self.list(column, open, &parts, close);
+            let rest = self.list(column + 4, "", items, suffix);
+            return format!("{head}\n    {}", rest.replace('\n', "\n    "));
+        }
         let start = column + prefix.chars().count();
         let last_line = suffix.split('\n').next().unwrap_or("").chars().count();
         let total: usize = items.iter().map(|i| i.chars().count() + 2).sum();
@@ -180,19 +188,31 @@ impl Style {
 /// they themselves, and what stands behind them, from the bracket on. `None` where there is no such list, or nothing in it.
 fn parted(code: &str) -> Option<(&str, Vec<String>, &str)> {
     let tokens = lex::code_tokens(code);
-    // The name that is declared.
-    let declared = |token: &lex::Token| token.kind == lex::TokenKind::Word || token.text(code) == "&";
-    let end = tokens.len() - tokens.iter().rev().take_while(|token| declared(token)).count();
-    let (tokens, declares) = (tokens.get(..end)?, end < tokens.len());
-    let wanted: &[&str] = if declares { &[">"] } else { &[")", "}"] };
-    let last = tokens.last().filter(|last| wanted.contains(&last.text(code)))?;
+    match tokens.last()?.text(code) {
+        ")" | "}" => items_of(code, &tokens, false),
+        _ => in_angles(code),
+    }
+}
+
+/// The same of a declaration of something of a template's type, `X<A, B>& name`, or of a call of a template up to its bracket, `x<A, B>(`.
+fn in_angles(code: &str) -> Option<(&str, Vec<String>, &str)> {
+    let tokens = lex::code_tokens(code);
+    let behind = |token: &lex::Token| token.kind == lex::TokenKind::Word || matches!(token.text(code), "&" | "(");
+    let end = tokens.len() - tokens.iter().rev().take_while(|token| behind(token)).count();
+    let ends = end < tokens.len() && end > 0 && tokens[end - 1].text(code) == ">";
+    items_of(code, tokens.get(..end)?, true).filter(|_| ends)
+}
+
+/// The same of tokens, the last of which ends the list; `angles`: in angle brackets.
+fn items_of<'a>(code: &'a str, tokens: &[lex::Token], angles: bool) -> Option<(&'a str, Vec<String>, &'a str)> {
+    let last = tokens.last()?;
     let (mut depth, mut commas) = (0, Vec::new());
     for token in tokens.iter().rev() {
         match token.text(code) {
             ")" | "]" | "}" => depth += 1,
             "(" | "[" | "{" => depth -= 1,
-            ">" if declares => depth += 1,
-            "<" if declares => depth -= 1,
+            ">" if angles => depth += 1,
+            "<" if angles => depth -= 1,
             "," if depth == 1 => commas.push(token.start),
             _ => {}
         }

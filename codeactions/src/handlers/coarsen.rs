@@ -13,6 +13,7 @@ use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::names::{Names, camel};
 use crate::edit::style;
+use crate::emit::described;
 use crate::emit::launch_bounds;
 use crate::emit::outline::{self};
 use crate::emit::target;
@@ -206,11 +207,11 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     if loops {
         let comment = match amount {
             Amount::Factor(_) => format!(
-                "// So many times fewer blocks of {} are launched; its threads loop.",
+                "So many times fewer blocks of {} are launched; its threads loop.",
                 child.name
             ),
             Amount::Blocks(_) => format!(
-                "// At most so many blocks of {} are launched in x; its threads loop.",
+                "At most so many blocks of {} are launched in x; its threads loop.",
                 child.name
             ),
         };
@@ -278,11 +279,7 @@ fn constant(child: &Child<'_>, amount: Amount, comment: &str, names: &mut Names,
     let constant = names.fresh(&wanted);
     let style = edit.style(child.file);
     let indent = style::indent_at(&child.text, child.start as usize).to_owned();
-    let wide = style::columns(&indent) + comment.chars().count() > style.width;
-    let comment = match comment.rsplit_once(", ").filter(|_| wide) {
-        Some((what, how)) => format!("{what},\n// {how}"),
-        None => comment.to_owned(),
-    };
+    let comment = described::lines(comment, &style, style::columns(&indent));
     let head = format!("{comment}\nconstexpr int {constant} = {};\n\n", amount.value());
     // In front of the body, of which the child may be no more than a call.
     let body = child
@@ -312,12 +309,12 @@ fn generate<'db>(
     let wanted = format!("{}_coarsened", child.name);
     let comment = |kernel: &str| match amount {
         Amount::Factor(_) => format!(
-            "// A block of {kernel} does the work of so many blocks of {}, one at a time.",
+            "A block of {kernel} does the work of so many blocks of {}, one at a time.",
             child.name
         ),
         Amount::Blocks(_) => {
             format!(
-                "// {kernel} is launched with at most so many blocks in x, each for several blocks of {}.",
+                "{kernel} is launched with at most so many blocks in x, each for several blocks of {}.",
                 child.name
             )
         }

@@ -17,6 +17,7 @@ use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
 use crate::edit::names::{Names, plural};
 use crate::edit::style;
+use crate::emit::described;
 use crate::emit::launch_bounds::{self, Needed};
 use crate::emit::outline::{self, Behind, Collecting};
 use crate::emit::replaced_launch::replace_by_call;
@@ -440,7 +441,8 @@ impl<'a, 'db> Plan<'a, 'db> {
                 child.name, self.record
             )
         } else {
-            let comment = format!("// The arguments of {} that differ between its launches.", child.name);
+            let comment = format!("The arguments of {} that differ between its launches.", child.name);
+            let comment = described::lines(&comment, behind.style(), behind.column());
             if wide || behind.style().brace_on_own_line {
                 let open = behind.style().open_brace();
                 format!(

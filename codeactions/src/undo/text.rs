@@ -162,7 +162,10 @@ pub fn delete_description(edit: &mut EditBuilder<'_>, function: FileRange) {
     }) else {
         return;
     };
-    let begun = others.last().filter(|_| described::is_second_line(last.text(above)));
+    // What it is for stands on the line above, or on several from that on which it begins.
+    let begins = |line: &&Token| described::begins_body(line.text(above));
+    let begun = others.iter().rev().find(begins).or(others.last());
+    let begun = begun.filter(|_| described::is_second_line(last.text(above)));
     let start = from + begun.map_or(last.start, |first| first.start);
     let range = TextRange::new(start as u32, end as u32);
     edit.replace(FileRange { range, ..function }, "");

@@ -14,6 +14,7 @@ use crate::edit::names::Names;
 use crate::edit::names::camel;
 use crate::edit::style;
 use crate::edit::style::Style;
+use crate::emit::described;
 use crate::emit::launch_bounds;
 use crate::emit::launch_bounds::Needed;
 use crate::emit::launchpad::Listed;
@@ -395,10 +396,11 @@ impl<'db> Plan<'_, 'db> {
             .varying()
             .map(|p| format!("{};", crate::edit::one_line::one_line(&p.param.field)))
             .collect();
-        let mut comment = format!(
-            "// The arguments of {} that differ within a {noun} of {parent}.",
+        let lines = |text: String| described::lines(&text, behind.style(), behind.column());
+        let mut comment = lines(format!(
+            "The arguments of {} that differ within a {noun} of {parent}.",
             child.name
-        );
+        ));
         if let Some(count) = group.threads.and_then(|index| child.params.get(index)) {
             fields.push(stream::threads(count, child.is_static));
             comment.push_str("\n// Of the child's threads only the first threads() do anything.");
@@ -406,10 +408,11 @@ impl<'db> Plan<'_, 'db> {
         let header = if depends { template.as_str() } else { "" };
         let line = format!("struct {record} {{ {} }};", fields.join(" "));
         let structure = if fields.is_empty() {
-            format!(
-                "// No argument of {} differs within a {noun} of {parent}.\nstruct {record} {{}};",
+            let comment = lines(format!(
+                "No argument of {} differs within a {noun} of {parent}.",
                 child.name
-            )
+            ));
+            format!("{comment}\nstruct {record} {{}};")
         } else if behind.column() + line.chars().count() <= behind.style().width && !behind.style().brace_on_own_line {
             format!("{comment}\n{header}{line}")
         } else {

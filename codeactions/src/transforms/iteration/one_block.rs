@@ -78,10 +78,9 @@ impl<'db> Writer<'_, 'db> {
                 .varying()
                 .map(|p| format!("{}; ", one_line(&p.param.field)))
                 .collect();
-            let code = format!(
-                "// The arguments of {} that differ between its iterations.\nstruct {} {{ {fields}}};\n\n",
-                kernel.name, self.record
-            );
+            let comment = format!("The arguments of {} that differ between its iterations.", kernel.name);
+            let comment = described::lines(&comment, &style, style::columns(&indent));
+            let code = format!("{comment}\nstruct {} {{ {fields}}};\n\n", self.record);
             let at = target::above_comment(kernel.db, kernel.file, kernel.front() as usize);
             edit.insert(kernel.file, at as u32, format!("{}{indent}", style.fit(&code, &indent)));
         }

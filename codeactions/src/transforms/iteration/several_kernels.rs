@@ -17,6 +17,7 @@ use crate::edit::lex;
 use crate::edit::names::Names;
 use crate::edit::one_line::one_line;
 use crate::edit::style;
+use crate::emit::described;
 use crate::emit::outline::{self, Behind, Collecting, Worker};
 use crate::emit::replaced_launch::replace_launch_by;
 use crate::emit::split::Split;
@@ -201,21 +202,6 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// A comment, in lines of this width where its words allow that.
-fn comment_lines(text: &str, width: usize) -> String {
-    let mut lines = vec!["//".to_owned()];
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line == "//" || line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(format!("// {word}")),
-        }
-    }
-    lines.join("\n")
-}
-
 /// A block size, written down.
 fn dimensions(block: [u64; 3]) -> String {
     match block {
@@ -328,19 +314,18 @@ impl<'db> Writer<'_, 'db> {
         } else {
             line
         };
-        let described = format!(
+        let arguments = format!(
             "The arguments of {} that differ between their launches.",
             listed(&names)
         );
         let numbered = format!("{}: {}.", self.record.tag, numbered.join(", "));
-        let width = behind.style().width.saturating_sub(behind.column());
-        let together = format!("// {described} {numbered}");
-        let comment = match together.chars().count() <= width {
+        let together = format!("// {arguments} {numbered}");
+        let comment = match behind.column() + together.chars().count() <= behind.style().width {
             true => together,
             false => format!(
                 "{}\n{}",
-                comment_lines(&described, width),
-                comment_lines(&numbered, width)
+                described::lines(&arguments, behind.style(), behind.column()),
+                described::lines(&numbered, behind.style(), behind.column())
             ),
         };
         let (head, params) = self.head(&self.head.local(RUNTIME.variable));
