@@ -119,6 +119,18 @@ impl Style {
         if self.brace_on_own_line { "\n{" } else { " {" }
     }
 
+    /// `prefix`, a declaration, `suffix`; where the line would be wider than the file's, with the template arguments of its type on lines of
+    /// their own. It begins at `column`, and further lines are indented behind the indentation of the first.
+    pub fn declaration(&self, column: usize, prefix: &str, declaration: &str, suffix: &str) -> String {
+        let line = format!("{prefix}{declaration}{suffix}");
+        match in_angles(declaration).filter(|_| column + line.chars().count() > self.width) {
+            Some((open, parts, close)) => {
+                self.list(column, &format!("{prefix}{open}"), &parts, &format!("{close}{suffix}"))
+            }
+            None => line,
+        }
+    }
+
     /// `prefix`, the items separated by commas, `suffix`; broken into several lines, aligned behind the prefix, where it would
     /// be wider than the file's lines when indented by `column` columns. An item that is wider itself is broken where it is a list.
     /// `prefix` may not hold a newline.

@@ -117,7 +117,9 @@ fn broken(text: &str, parameters: TextRange, at: u32, out: &str, style: &Style) 
     let suffix = behind.find('{').map_or(behind, |brace| &behind[..=brace]);
     let items = template_arguments(&format!("<{items}>"));
     let list = style.list(style::columns(indent), &format!("{head}("), &items, suffix);
-    let list = list.strip_suffix(suffix)?.replace('\n', &format!("{}{indent}", style.newline));
+    let list = list
+        .strip_suffix(suffix)?
+        .replace('\n', &format!("{}{indent}", style.newline));
     let before = out.get(..line)?;
     let own = if line == 0 { "" } else { indent };
     list.contains('\n').then(|| format!("{before}{own}{list}"))

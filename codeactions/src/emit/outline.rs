@@ -355,7 +355,18 @@ pub fn written_params(child: &Child<'_>, defaults: bool) -> String {
         let binding = child.body.binding(*id);
         let declared = binding.decl_span.shift(child.start);
         out.push_str(TextRange::new(at, declared.start).text(&child.text));
-        out.push_str(&param.decl);
+        let array = defaults && !binding.name.is_empty() && !binding.ty.array.is_empty();
+        match binding
+            .default
+            .map_or(declared.end, |default| default.start + child.start)
+        {
+            // The kernel keeps its `int a[]`, which is `int* a`.
+            end if array => {
+                let written = TextRange::new(declared.start, end).text(&child.text);
+                out.push_str(written.trim_end().trim_end_matches('=').trim_end());
+            }
+            _ => out.push_str(&param.decl),
+        }
         at = declared.end;
         if let Some(default) = binding.default.filter(|_| defaults) {
             out.push_str(" = ");

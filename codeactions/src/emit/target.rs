@@ -342,7 +342,7 @@ pub fn prepend_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRan
     let text = edit.text(file);
     let inner = text.get(list.start as usize + 1..list.end as usize - 1).unwrap_or("");
     let words = lex::code_words(inner);
-    let items = items.join(", ");
+    let mut items = items.join(", ");
     if words == ["void"] {
         let range = TextRange::new(list.start + 1, list.end - 1);
         edit.replace(FileRange { file, range }, items);
@@ -359,7 +359,12 @@ pub fn prepend_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRan
         } else if column + items.chars().count() + 2 + rest.chars().count() <= style.width {
             ", ".to_owned()
         } else {
-            let align = " ".repeat(before.trim_start().chars().count());
+            let head = before.trim_start();
+            let laid_out = style.declaration(style::columns(own), head, &items, ",");
+            if let Some(laid_out) = laid_out.strip_prefix(head).and_then(|code| code.strip_suffix(',')) {
+                items = laid_out.replace('\n', &format!("{}{own}", style.newline));
+            }
+            let align = " ".repeat(head.chars().count());
             format!(",{}{own}{align}", style.newline)
         };
         edit.insert(file, list.start + 1, format!("{items}{comma}"));

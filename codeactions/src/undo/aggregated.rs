@@ -168,6 +168,7 @@ fn peeled<'db>(
         }
     }
     numbers_in_variables(db, launching, &aggregators, &mut edit);
+    let callees = passed_collectors::callees(db, launching, &aggregators);
     let mut done: Vec<FunctionItem<'db>> = Vec::new();
     for aggregator in &aggregators {
         let collected = &aggregator.collected;
@@ -198,6 +199,7 @@ fn peeled<'db>(
         // The size of the arena goes with it, and so does what is done with a launch that finds no room.
         except.extend(arena_arguments(db, parent));
         except.extend([place(db, parent), place(db, launching)]);
+        except.extend(callees.iter().map(|callee| place(db, *callee)));
         if !deleted.contains(&collected.structure)
             && !is_used_elsewhere(db, collected.structure.file, &collected.record, &except)
         {
@@ -219,7 +221,9 @@ fn peeled<'db>(
             deleted.push(*place);
         }
     }
-    delete_serial(db, parent, launching, &mut deleted, &mut edit);
+    for launching in callees.into_iter().chain([launching]) {
+        delete_serial(db, parent, launching, &mut deleted, &mut edit);
+    }
     let mut workers: Vec<FunctionItem<'db>> = Vec::new();
     for aggregator in &aggregators {
         let worker = aggregator.collected.worker;

@@ -138,6 +138,8 @@ struct Stripped<'db> {
     place: FileRange,
     /// The function that launches.
     function: String,
+    /// How many functions of that name stand above it in the file: overloads, methods of other classes.
+    overload: usize,
     layers: usize,
     /// What is taken for granted of the launches that were taken off: their grids may run at another time now.
     assumed: Vec<Reason>,
@@ -160,10 +162,21 @@ impl<'db> Stripped<'db> {
             copy: Copy::around(db, function).ok_or_else(nothing)?,
             place,
             function: function.name(db).to_owned(),
+            overload: functions_before(db, function),
             layers: 0,
             assumed: Vec::new(),
             launches_again: false,
         })
+    }
+
+    /// The function of the file that has a name now; of several that one that launches, if it is one of them.
+    fn named(&self, name: &str) -> Option<FunctionItem<'_>> {
+        let host = &self.copy.host;
+        let db = host.db();
+        let functions = items(db, host.file(self.path())?).functions.iter().copied();
+        let mut named = functions.filter(|f| f.has_body(db) && f.name(db) == name);
+        let overload = if name == self.function { self.overload } else { 0 };
+        named.nth(overload)
     }
 
     fn path(&self) -> &'db Path {
@@ -337,7 +350,7 @@ impl<'db> Stripped<'db> {
         };
         let peeled = {
             let db = self.copy.host.db();
-            let Some(function) = function_named(&self.copy.host, self.path(), name) else {
+            let Some(function) = self.named(name) else {
                 return Ok(None);
             };
             let mut why = None;
@@ -394,8 +407,9 @@ impl<'db> Stripped<'db> {
         for (path, text) in plain {
             self.copy.host.set_file(&path, text);
         }
-        if name == self.function {
+        if name == self.function && plain_name != name {
             plain_name.clone_into(&mut self.function);
+            self.overload = 0;
         }
         Ok(Some((peeled.layer, peeled.options, peeled.index)))
     }
@@ -418,7 +432,7 @@ impl<'db> Stripped<'db> {
         let lost = || refuse("the launch is lost", Some(here));
         let edit = {
             let db = self.copy.host.db();
-            let function = function_named(&self.copy.host, self.path(), name).ok_or_else(lost)?;
+            let function = self.named(name).ok_or_else(lost)?;
             let rewrite = self.rewrite(undo).ok_or_else(lost)?;
             let known = launches(db, function).get(index as usize);
             if known.is_none_or(|l| l.launchers == Launchers::Host) {
@@ -438,7 +452,7 @@ impl<'db> Stripped<'db> {
 
     /// What a launch of the function takes for granted, now that it is one again.
     fn launched_again(&self, launch: u32) -> Result<Vec<Reason>, Ineligible> {
-        let function = function_named(&self.copy.host, self.path(), &self.function);
+        let function = self.named(&self.function);
         function.map_or(Ok(Vec::new()), |f| {
             launched_again::assumed(self.copy.host.db(), f, launch, self.place)
         })
@@ -446,7 +460,7 @@ impl<'db> Stripped<'db> {
 
     /// Takes for granted that no more grids are pending at a time than may be, as there are more launches now.
     fn assume_room(&mut self, why: &str) {
-        let function = function_named(&self.copy.host, self.path(), &self.function).filter(|_| self.launches_again);
+        let function = self.named(&self.function).filter(|_| self.launches_again);
         let assumption = function.and_then(|f| launched_again::room(self.copy.host.db(), f, why, self.place));
         self.assumed.extend(assumption);
     }
@@ -498,8 +512,9 @@ fn texts(host: &Host) -> Vec<(PathBuf, String)> {
     files.iter().map(|(p, f)| (p.clone(), f.text(db).to_string())).collect()
 }
 
-fn function_named<'a>(host: &'a Host, path: &Path, name: &str) -> Option<FunctionItem<'a>> {
-    let db = host.db();
-    let mut functions = items(db, host.file(path)?).functions.iter().copied();
-    functions.find(|f| f.has_body(db) && f.name(db) == name)
+/// How many functions of the same name are defined above one in its file.
+fn functions_before(db: &dyn Db, function: FunctionItem<'_>) -> usize {
+    let functions = items(db, function.file(db)).functions.iter().copied();
+    let named = functions.filter(|f| f.has_body(db) && f.name(db) == function.name(db));
+    named.take_while(|f| *f != function).count()
 }

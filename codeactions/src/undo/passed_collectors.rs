@@ -79,6 +79,17 @@ fn is_whole_body(db: &dyn Db, kernel: FunctionItem<'_>) -> bool {
     statements == declared(&text, &tokens).len() + calls(db, kernel, &collectors(db, kernel)).len()
 }
 
+/// The functions that a kernel hands these collectors on to.
+pub fn callees<'db>(
+    db: &'db dyn Db,
+    kernel: FunctionItem<'db>,
+    aggregators: &[Aggregator<'db>],
+) -> Vec<FunctionItem<'db>> {
+    let names: Vec<String> = aggregators.iter().map(|aggregator| aggregator.name.clone()).collect();
+    let calls = calls(db, kernel, &names).into_iter();
+    calls.map(|(_, callee, _)| callee).collect()
+}
+
 /// The calls in a function that hand one of these collectors on: the token of the collector's name, the function that is called, and the
 /// token of the parenthesis.
 fn calls<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>, names: &[String]) -> Vec<(usize, FunctionItem<'db>, usize)> {
