@@ -333,7 +333,20 @@ impl Graph {
                 NodeKind::Host => "shape=ellipse",
                 NodeKind::Unknown => "shape=box, style=dashed",
             };
-            let _ = writeln!(out, "  n{index} [label=\"{}\", {shape}];", dot_text(&node.label));
+            // What is found in it is in its colour and in words.
+            let found = match node.findings.worst().map(colour) {
+                Some((_, ink, _)) => format!(", color=\"{ink}\", penwidth=2"),
+                None => String::new(),
+            };
+            let words = match node.findings.phrase() {
+                words if words.is_empty() => words,
+                words => format!("\\n{words}"),
+            };
+            let _ = writeln!(
+                out,
+                "  n{index} [label=\"{}{words}\", {shape}{found}];",
+                dot_text(&node.label)
+            );
         }
         for edge in &self.edges {
             let style = if edge.dashed() { ", style=dashed" } else { "" };
@@ -399,7 +412,8 @@ impl Graph {
                 NodeKind::Host => format!("([\"{label}\"])"),
                 NodeKind::Unknown => format!("[/\"{label}\"/]"),
             };
-            let _ = writeln!(out, "  n{index}{shape}");
+            let class = node.findings.worst().map(|worst| format!(":::{}", colour(worst).0));
+            let _ = writeln!(out, "  n{index}{shape}{}", class.unwrap_or_default());
         }
         for edge in &self.edges {
             let arrow = if edge.dashed() { "-.->" } else { "-->" };
@@ -409,6 +423,15 @@ impl Graph {
                 format!("|\"{}\"|", mermaid_text(&edge.label))
             };
             let _ = writeln!(out, "  n{} {arrow}{label} n{}", edge.from, edge.to);
+        }
+        for severity in [Severity::Error, Severity::Warning, Severity::Info] {
+            if self.nodes.iter().any(|node| node.findings.worst() == Some(severity)) {
+                let (class, ink, fill) = colour(severity);
+                let _ = writeln!(
+                    out,
+                    "  classDef {class} fill:{fill},stroke:{ink},stroke-width:2px,color:#1f2328"
+                );
+            }
         }
         out
     }
@@ -431,6 +454,15 @@ fn titles(files: &[Option<&PathBuf>]) -> Vec<String> {
             .map_or_else(|| path.display().to_string(), |parts| last(path, parts))
     };
     files.iter().map(|file| file.map(title).unwrap_or_default()).collect()
+}
+
+/// How a function is drawn in which the worst that is found is this: the name of the class, the colour of the line, and that of the area.
+fn colour(worst: Severity) -> (&'static str, &'static str, &'static str) {
+    match worst {
+        Severity::Error => ("error", "#cf222e", "#ffebe9"),
+        Severity::Warning => ("warning", "#9a6700", "#fff8c5"),
+        Severity::Info => ("note", "#0969da", "#ddf4ff"),
+    }
 }
 
 fn dot_text(text: &str) -> String {

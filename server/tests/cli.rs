@@ -219,7 +219,7 @@ fn the_launch_graph_is_drawn() {
     let dot = stdout(&gridfuse(dir.path(), &["graph", "a.cu"]));
     for part in [
         "digraph launches {",
-        "n0 [label=\"parent\", shape=box];",
+        "n0 [label=\"parent\\n1 warning\", shape=box, color=\"#9a6700\", penwidth=2];",
         "n1 [label=\"child\", shape=box];",
         "n0 -> n1 [label=\"up to 32 per grid\"];",
         "[label=\"main\", shape=ellipse];",
@@ -228,7 +228,11 @@ fn the_launch_graph_is_drawn() {
         assert!(dot.contains(part), "{part}: {dot}");
     }
     let mermaid = stdout(&gridfuse(dir.path(), &["graph", "a.cu", "--format", "mermaid"]));
-    assert!(mermaid.starts_with("flowchart TD\n  n0[\"parent\"]\n"), "{mermaid}");
+    assert!(
+        mermaid.starts_with("flowchart TD\n  n0[\"parent\"]:::warning\n"),
+        "{mermaid}"
+    );
+    assert!(mermaid.contains("\n  classDef warning fill:"), "{mermaid}");
     assert!(mermaid.contains("n0 -->|\"up to 32 per grid\"| n1"), "{mermaid}");
     let svg = stdout(&gridfuse(dir.path(), &["graph", "a.cu", "--format", "svg"]));
     assert!(
@@ -280,7 +284,11 @@ void host(int* p) { a<<<1, 32>>>(p); b<<<1, 32>>>(p); c<<<1, 32>>>(p); }
                     label.to_owned(),
                     style.contains("dashed"),
                 )),
-                None => drop(names.insert(head.to_owned(), label.to_owned())),
+                None => {
+                    // What is found stands on the second line.
+                    let name = label.split("\\n").next().unwrap_or(label);
+                    names.insert(head.to_owned(), name.to_owned());
+                }
             }
         }
         let named = |(from, to, label, dashed): (String, String, String, bool)| {

@@ -6,13 +6,16 @@
 //
 //     struct expand_args { int begin; int count; };   // the arguments that differ between launches
 //
-//     __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist) {
-//         batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+//     __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col,
+//                                       int* dist) {
+//         batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+//                                  const expand_args& args) {
 //             expand_body(blockIdx, gridDim, blockDim, col, dist, args.begin, args.count);
 //         });
 //     }
 //
-//     __global__ void visit(const int* row, const int* col, int* dist, int n, gridfuse::Arena arena) {
+//     __global__ void visit(const int* row, const int* col, int* dist, int n,
+//                           gridfuse::Arena arena) {
 //         gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated> expands(arena, col, dist);
 //         int v = blockIdx.x * blockDim.x + threadIdx.x;
 //         if (v >= n) return;
@@ -20,24 +23,26 @@
 //         if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
 //     }
 //
-//     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::arena_for(blocks, threads, stream));
+//     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::arena_for(blocks,
+//         threads, stream));
 //
 // What holds for an aggregated launch:
 //   * The child sees everything that the launching thread wrote before launch(), as with <<<>>>. It
-//     may start later than it would have: when the last thread of the granularity (of the block, with
-//     PerBlock) has left.
+//     may start later than it would have: when the last thread of the granularity (of the block,
+//     with PerBlock) has left.
 //   * The children of one batch are in no order among themselves, as in cudaStreamFireAndForget.
-//   * No launch is lost. One that does not fit (the arena is full, more blocks than a grid can have) or
-//     that is large by itself gets a grid of its own. So does one that CUDA might refuse (a block of more
-//     than 1024 threads, say), so that it can fail only by itself.
+//   * No launch is lost. One that does not fit (the arena is full, more blocks than a grid can
+//     have) or that is large by itself gets a grid of its own. So does one that CUDA might refuse
+//     (a block of more than 1024 threads, say), so that it can fail only by itself.
 //   * A grid of no blocks, which CUDA refuses to launch, is ignored.
-//   * gridfuse::direct_launches() tells the host how many launches got a grid of their own, as the arena was full or missing, say.
-//     In debug builds (nvcc -G, or -DGRIDFUSE_DEBUG) launches that don't fit are printed as well, group by group.
+//   * gridfuse::direct_launches() tells the host how many launches got a grid of their own, as the
+//     arena was full or missing, say. In debug builds (nvcc -G, or -DGRIDFUSE_DEBUG) launches that
+//     don't fit are printed as well, group by group.
 //
-// Nested launches. A kernel that an Aggregator launches may collect launches in its turn, and be its own child: its
-// Aggregators take `batch.arena()`. They write down their launches in memory that the first parent's arena has for this
-// (see arena_for), and give it back as soon as those launches have begun. With PerMultiBlock, too, all blocks of such a
-// kernel launch together.
+// Nested launches. A kernel that an Aggregator launches may collect launches in its turn, and be
+// its own child: its Aggregators take `batch.arena()`. They write down their launches in memory
+// that the first parent's arena has for this (see arena_for), and give it back as soon as those
+// launches have begun. With PerMultiBlock, too, all blocks of such a kernel launch together.
 
 #ifndef GRIDFUSE_AGGREGATE_CUH
 #define GRIDFUSE_AGGREGATE_CUH
@@ -66,7 +71,8 @@ namespace detail {
 /// What the type of an aggregated child kernel says.
 template <class Function>
 struct Child {
-    static_assert(sizeof(Function) == 0, "an aggregated kernel is a void (gridfuse::Batch<Args>, ...)");
+    static_assert(sizeof(Function) == 0,
+                  "an aggregated kernel is a void (gridfuse::Batch<Args>, ...)");
 };
 template <class T, bool Nested, class... Uniform>
 struct Child<void (*)(Batch<T, Nested>, Uniform...)> {
@@ -81,9 +87,11 @@ struct Child<void (*)(Batch<T, Nested>, Uniform...)> {
 
 namespace detail {
 
-/// What an Aggregator could not launch together, which is seldom: by a kernel, to keep it out of the parent's code.
+/// What an Aggregator could not launch together, which is seldom: by a kernel, to keep it out of
+/// the parent's code.
 template <class Aggregator>
-__global__ void launch_rest(typename Aggregator::ChildBatch batch, unsigned long long aside, typename Aggregator::Common uniform) {
+__global__ void launch_rest(typename Aggregator::ChildBatch batch, unsigned long long aside,
+                            typename Aggregator::Common uniform) {
     Aggregator::launch_each(uniform, batch, aside);
 }
 
@@ -91,9 +99,9 @@ __global__ void launch_rest(typename Aggregator::ChildBatch batch, unsigned long
 
 /// Collects the launches of the threads of a parent kernel and launches them together.
 ///
-/// `Granularity` says whose: PerWarp, PerBlock, PerMultiBlock<N> or PerGrid. `Kernel` is the aggregated
-/// child, `void (Batch<Args>, uniform...)`. Several aggregators of one kernel that have the same `Kernel`
-/// need different numbers for `Site`.
+/// `Granularity` says whose: PerWarp, PerBlock, PerMultiBlock<N> or PerGrid. `Kernel` is the
+/// aggregated child, `void (Batch<Args>, uniform...)`. Several aggregators of one kernel that have
+/// the same `Kernel` need different numbers for `Site`.
 ///
 /// The object is declared at the top of the parent kernel, where every thread of the block passes.
 /// Launches may then come from anywhere: divergent branches, loops, before early returns. A thread
@@ -119,11 +127,13 @@ public:
 
     /// Takes part of `arena`, and the child's arguments that are the same for all launches that are
     /// collected together. A barrier for the block.
-    // Where that part is, is computed when it's needed: a kernel that launches nothing doesn't pay for it, nor do registers
-    // hold it in the meantime.
+    // Where that part is, is computed when it's needed: a kernel that launches nothing doesn't pay
+    // for it, nor do registers hold it in the meantime.
     template <class... Uniform>
-    __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : arena_(arena), uniform_(uniform...) {
-        static_assert(sizeof...(Uniform) == Child::kUniform, "an Aggregator takes the arguments of its kernel that follow the batch");
+    __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform)
+        : arena_(arena), uniform_(uniform...) {
+        static_assert(sizeof...(Uniform) == Child::kUniform,
+                      "an Aggregator takes the arguments of its kernel that follow the batch");
         if (!arena.is_nested() && arena.memory_ == nullptr) detail::say_no_arena();
         ++arena.taken_;
         if constexpr (kGroup) {
@@ -131,7 +141,8 @@ public:
                 left_in_block() = 0;
                 // All blocks of a nested kernel are one group, in a chunk of their own.
                 if constexpr (kNested) {
-                    if (arena_.is_nested()) group_of_block() = join(arena_.pool_, arena_.front_, arena_.taken_);
+                    if (arena_.is_nested())
+                        group_of_block() = join(arena_.pool_, arena_.front_, arena_.taken_);
                 }
             }
             __syncthreads();
@@ -148,19 +159,24 @@ public:
     Aggregator& operator=(const Aggregator&) = delete;
 
     /// In place of `child<<<grid, block>>>(args...)`.
-    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) { launch(grid, block, 0, args); }
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) {
+        launch(grid, block, 0, args);
+    }
 
     /// In place of `child<<<grid, block, shared_bytes>>>(args...)`.
-    __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes,
+                                           const Args& args) {
         if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
         const detail::Bytes<Args> bytes(args);
         if (!no_arena()) {
             wrote_ = true;
-            if (detail::valid_grid(grid) && detail::valid_block(block) && shared_bytes <= detail::kMaxPlainShared &&
+            if (detail::valid_grid(grid) && detail::valid_block(block) &&
+                shared_bytes <= detail::kMaxPlainShared &&
                 1ull * grid.x * grid.y * grid.z <= detail::kMaxCollected) {
                 const unsigned packed = detail::pack_block(block);
                 Room room;
-                const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed, static_cast<unsigned>(shared_bytes), room);
+                const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed,
+                                                      static_cast<unsigned>(shared_bytes), room);
                 if (at != kNoRoom) {
                     Record record;
                     record.shape.grid_x = grid.x;
@@ -170,7 +186,8 @@ public:
                     record.args = bytes;
                     const unsigned slot = detail::launches_in(at);
                     room.records[slot] = record;
-                    reinterpret_cast<unsigned*>(room.records + room.capacity)[slot] = static_cast<unsigned>(detail::blocks_in(at));
+                    reinterpret_cast<unsigned*>(room.records + room.capacity)[slot] =
+                        static_cast<unsigned>(detail::blocks_in(at));
                     return;
                 }
             }
@@ -183,9 +200,10 @@ public:
     /// The thread leaves; the last one launches.
     __device__ __forceinline__ ~Aggregator() {
         if (no_arena()) return;
-        // Threads of a warp that leave together count together. Release: what any of them wrote, its
-        // records and everything before, comes before the count for whoever acquires it. That is a thread
-        // of the same block, so the block's scope is enough; the one that launches fences for the device.
+        // Threads of a warp that leave together count together. Release: what any of them wrote,
+        // its records and everything before, comes before the count for whoever acquires it. That
+        // is a thread of the same block, so the block's scope is enough; the one that launches
+        // fences for the device.
         const unsigned together = __activemask();
         const bool wrote = __any_sync(together, wrote_);
         __syncwarp(together);
@@ -194,22 +212,30 @@ public:
         const unsigned threads = detail::count_of(together);
         if constexpr (kGroup) {
             const unsigned before = atomicAdd(&left_in_block(), threads | (wrote ? kSomeWrote : 0));
-            if ((before & (kSomeWrote - 1)) + threads == detail::block_threads()) leave_group(wrote || before >= kSomeWrote);
+            if ((before & (kSomeWrote - 1)) + threads == detail::block_threads())
+                leave_group(wrote || before >= kSomeWrote);
         } else {
             const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
             unsigned before = 0;
-            if (!kWarp || threads != all) before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));   // warps mostly leave whole
-            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote)) launch_all(state());
+            // warps mostly leave whole
+            if (!kWarp || threads != all)
+                before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));
+            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote))
+                launch_all(state());
         }
     }
 
     /// Launches what is in a batch and what was put aside, each with a grid of its own.
-    static __device__ __forceinline__ void launch_each(const Common& uniform, const ChildBatch& batch, unsigned long long aside = 0) {
+    static __device__ __forceinline__ void launch_each(const Common& uniform,
+                                                       const ChildBatch& batch,
+                                                       unsigned long long aside = 0) {
         Pool pool;
         if constexpr (kNested) pool = batch.own.pool_;
         for (unsigned slot = 0; slot < batch.count_; ++slot) {
             const Record& record = batch.records_[slot];
-            launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
+            launch_alone(uniform, pool, record.shape.grid(),
+                         detail::unpack_block(record.shape.block), record.shape.shared_bytes,
+                         record.args);
         }
         if constexpr (kNested) {
             if (batch.chunk && batch.count_ != 0) pool.release(batch.own.front_);
@@ -225,9 +251,10 @@ public:
     }
 
 private:
-    // A launch that can't be in the batch, on the device's heap. It is not launched on the spot: threads of a warp that
-    // launch while others of it wait for them at a point of convergence can wait for ever (seen with CUDA 13.0, driver 580,
-    // on an H200), and here nothing is known of the others. The last thread to leave is alone.
+    // A launch that can't be in the batch, on the device's heap. It is not launched on the spot:
+    // threads of a warp that launch while others of it wait for them at a point of convergence can
+    // wait for ever (seen with CUDA 13.0, driver 580, on an H200), and here nothing is known of the
+    // others. The last thread to leave is alone.
     struct Aside {
         unsigned long long next;   // an Aside, or 0
         void* memory;              // as malloc gave it
@@ -236,16 +263,20 @@ private:
         detail::Bytes<Args> args;
     };
 
-    // What happens seldom is inlined, too, or done by another kernel: the functions that a kernel calls get registers above those that
-    // the kernel itself uses, as long as there are some, and the kernel then takes as many as they do, in every thread.
+    // What happens seldom is inlined, too, or done by another kernel: the functions that a kernel
+    // calls get registers above those that the kernel itself uses, as long as there are some, and
+    // the kernel then takes as many as they do, in every thread.
 
     // Out of memory: false.
-    static __device__ __forceinline__ bool put_aside(State& state, dim3 grid, dim3 block, std::size_t shared_bytes,
+    static __device__ __forceinline__ bool put_aside(State& state, dim3 grid, dim3 block,
+                                                     std::size_t shared_bytes,
                                                      const detail::Bytes<Args>& args) {
-        constexpr std::size_t alignment = alignof(Aside) > 16 ? alignof(Aside) : 16;   // malloc promises 16
+        // malloc promises 16
+        constexpr std::size_t alignment = alignof(Aside) > 16 ? alignof(Aside) : 16;
         void* const memory = malloc(sizeof(Aside) + alignment - 16);
         if (memory == nullptr) return false;
-        const std::uintptr_t address = (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
+        const std::uintptr_t address =
+            (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
         Aside* const aside = reinterpret_cast<Aside*>(address);
         aside->memory = memory;
         aside->grid = grid;
@@ -267,7 +298,8 @@ private:
         }
     }
 
-    // That a thread had launched, above the number of threads that have left. Added by at most 1,024 threads.
+    // That a thread had launched, above the number of threads that have left. Added by at most
+    // 1,024 threads.
     static constexpr unsigned kSomeWrote = 1u << 16;
     // For a group of blocks: how many threads of the block have left.
     static __device__ __forceinline__ unsigned& left_in_block() {
@@ -279,36 +311,44 @@ private:
         return group;
     }
 
-    // The last thread of the block leaves; that of the last block launches, and leaves the state as it was at first.
+    // The last thread of the block leaves; that of the last block launches, and leaves the state as
+    // it was at first.
     __device__ __forceinline__ void leave_group(bool wrote) const {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
         const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z;
         const bool nested = of_pool();
         const unsigned long long first = nested ? 0 : Arena::group<Granularity>() * count;
-        const unsigned members = static_cast<unsigned>(!nested && count < blocks - first ? count : blocks - first);
+        const unsigned members =
+            static_cast<unsigned>(!nested && count < blocks - first ? count : blocks - first);
         if (wrote) detail::fence();
         State& s = state();
         const unsigned long long before = atomicAdd(&s.blocks_left, wrote ? 1ull << 32 | 1 : 1ull);
         if (static_cast<unsigned>(before) + 1 != members) return;
-        if (!nested && !wrote && before >> 32 == 0) {   // nothing to launch, and all but this is as it was
+        // nothing to launch, and all but this is as it was
+        if (!nested && !wrote && before >> 32 == 0) {
             detail::store_relaxed(s.blocks_left, 0ull);
             return;
         }
         launch_all(s);
     }
 
-    // The group of all blocks of a nested kernel: the first block to come makes it. Null, for all of them, if there is no memory.
-    static __device__ __noinline__ detail::Front* join(Pool pool, detail::Front* parent, unsigned index) {
+    // The group of all blocks of a nested kernel: the first block to come makes it. Null, for all
+    // of them, if there is no memory.
+    static __device__ __noinline__ detail::Front* join(Pool pool, detail::Front* parent,
+                                                       unsigned index) {
         if (parent == nullptr || index >= detail::kNestedAggregators) return nullptr;
         unsigned long long& group = parent->groups[index];
         unsigned long long there = detail::load_relaxed(group);
         if (there == 0) {
-            const unsigned long long threads = 1ull * gridDim.x * gridDim.y * gridDim.z * detail::block_threads();
-            const unsigned long long wanted = sizeof(detail::Front) + threads * (sizeof(Record) + sizeof(unsigned));
+            const unsigned long long threads =
+                1ull * gridDim.x * gridDim.y * gridDim.z * detail::block_threads();
+            const unsigned long long wanted =
+                sizeof(detail::Front) + threads * (sizeof(Record) + sizeof(unsigned));
             detail::Front* const own = pool.allocate_at_most(detail::PoolView::class_of(wanted));
             if (own != nullptr) own->state.reset();
             detail::fence();
-            const unsigned long long made = own == nullptr ? detail::kNoGroup : reinterpret_cast<unsigned long long>(own);
+            const unsigned long long made =
+                own == nullptr ? detail::kNoGroup : reinterpret_cast<unsigned long long>(own);
             there = atomicCAS(&group, 0ull, made);
             if (there == 0) {
                 there = made;
@@ -323,13 +363,16 @@ private:
     // Where the thread's group writes down its launches.
     struct Room {
         Record* records;
-        detail::Front* front;   // in front of the records, where the children may launch in their turn
+        // in front of the records, where the children may launch in their turn
+        detail::Front* front;
         unsigned capacity;
 
         Room() = default;
-        __device__ __forceinline__ Room(unsigned char* memory, unsigned long long bytes, bool has_front) {
+        __device__ __forceinline__ Room(unsigned char* memory, unsigned long long bytes,
+                                        bool has_front) {
             const unsigned long long used = has_front ? sizeof(detail::Front) : 0;
-            const unsigned long long fit = bytes < used ? 0 : (bytes - used) / (sizeof(Record) + sizeof(unsigned));
+            const unsigned long long fit =
+                bytes < used ? 0 : (bytes - used) / (sizeof(Record) + sizeof(unsigned));
             records = reinterpret_cast<Record*>(memory + used);
             front = has_front ? reinterpret_cast<detail::Front*>(memory) : nullptr;
             capacity = static_cast<unsigned>(fit < detail::kMaxRecords ? fit : detail::kMaxRecords);
@@ -338,10 +381,13 @@ private:
     // `chunk`: of a group that takes one.
     __device__ __forceinline__ Room room(unsigned long long chunk) const {
         if constexpr (kNested) {
-            if (takes_chunk()) return Room(reinterpret_cast<unsigned char*>(chunk), detail::kUnit << size_class(), true);
+            if (takes_chunk())
+                return Room(reinterpret_cast<unsigned char*>(chunk), detail::kUnit << size_class(),
+                            true);
             if (of_pool()) {
                 detail::Front* const front = group_of_block();
-                return Room(reinterpret_cast<unsigned char*>(front), detail::kUnit << front->size_class, true);
+                return Room(reinterpret_cast<unsigned char*>(front),
+                            detail::kUnit << front->size_class, true);
             }
         }
         const Arena::Slice slice = arena_.slice<Granularity>(arena_.taken_);
@@ -356,13 +402,19 @@ private:
         return kGroup ? !arena_.has<Granularity>(arena_.taken_) : arena_.memory_ == nullptr;
     }
     // Of all blocks of a nested kernel, whose memory is a chunk.
-    __device__ __forceinline__ bool of_pool() const { return kNested && kGroup && arena_.is_nested(); }
-    // Of a warp or a block of a nested kernel: its memory is a chunk that is taken when the first launch comes.
-    __device__ __forceinline__ bool takes_chunk() const { return kNested && !kGroup && arena_.is_nested(); }
+    __device__ __forceinline__ bool of_pool() const {
+        return kNested && kGroup && arena_.is_nested();
+    }
+    // Of a warp or a block of a nested kernel: its memory is a chunk that is taken when the first
+    // launch comes.
+    __device__ __forceinline__ bool takes_chunk() const {
+        return kNested && !kGroup && arena_.is_nested();
+    }
     // Of that chunk: it has room for one launch of each thread.
     __device__ __forceinline__ static unsigned size_class() {
         const unsigned threads = kWarp ? detail::warp_threads() : detail::block_threads();
-        return detail::PoolView::class_of(sizeof(detail::Front) + 1ull * threads * (sizeof(Record) + sizeof(unsigned)));
+        return detail::PoolView::class_of(sizeof(detail::Front) +
+                                          1ull * threads * (sizeof(Record) + sizeof(unsigned)));
     }
     __device__ __forceinline__ Pool pool() const {
         if constexpr (kNested) {
@@ -372,8 +424,10 @@ private:
         }
     }
 
-    // The chunk of the group, which the first thread to launch takes from the pool; 0 when there is none left.
-    static __device__ __noinline__ unsigned long long chunk_of_group(State& state, Pool pool, unsigned size_class) {
+    // The chunk of the group, which the first thread to launch takes from the pool; 0 when there is
+    // none left.
+    static __device__ __noinline__ unsigned long long chunk_of_group(State& state, Pool pool,
+                                                                     unsigned size_class) {
         unsigned long long there = detail::load_relaxed(state.chunk);
         if (there == 0) {
             detail::Front* const own = pool.allocate(size_class);
@@ -390,8 +444,10 @@ private:
     static constexpr unsigned long long kNoRoom = ~0ull;
 
     // Moves the cursor by some launches and their blocks and returns where it was, or kNoRoom.
-    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks, unsigned capacity) {
-        const unsigned long long step = static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
+    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks,
+                                                          unsigned capacity) {
+        const unsigned long long step =
+            static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
         const unsigned long long before = atomicAdd(&state().cursor, step);
         if (fits(before + step, capacity)) return before;
         if (fits(before, capacity))
@@ -402,7 +458,8 @@ private:
     }
 
     static __device__ __forceinline__ bool fits(unsigned long long cursor, unsigned capacity) {
-        return detail::launches_in(cursor) <= capacity && detail::blocks_in(cursor) <= detail::kMaxGridX;
+        return detail::launches_in(cursor) <= capacity &&
+               detail::blocks_in(cursor) <= detail::kMaxGridX;
     }
 
     __device__ __forceinline__ void widen(unsigned block, unsigned shared_bytes) {
@@ -412,9 +469,11 @@ private:
         if (shared_bytes != 0) atomicMax(&s.shared_most, shared_bytes);
     }
 
-    // Slot and number of blocks before it, as in the cursor, or kNoRoom; `room_of_slot`: where the slot is. The threads of a warp that
-    // happen to be here together move the cursor once.
-    __device__ __forceinline__ unsigned long long reserve(unsigned blocks, unsigned block, unsigned shared_bytes, Room& room_of_slot) {
+    // Slot and number of blocks before it, as in the cursor, or kNoRoom; `room_of_slot`: where the
+    // slot is. The threads of a warp that happen to be here together move the cursor once.
+    __device__ __forceinline__ unsigned long long reserve(unsigned blocks, unsigned block,
+                                                          unsigned shared_bytes,
+                                                          Room& room_of_slot) {
         const unsigned together = __activemask();
         const unsigned below = together & detail::lanes_below();
         int same = 0, same_blocks = 0, same_shared = 0;
@@ -424,7 +483,8 @@ private:
         const unsigned rank = detail::count_of(below);
         unsigned before = rank * blocks, sum = detail::count_of(together) * blocks;
         if (!same_blocks) {
-            // A vote for each bit: most grids are small, and any set of threads may be together here.
+            // A vote for each bit: most grids are small, and any set of threads may be together
+            // here.
             before = sum = 0;
             for (unsigned bit = 0; __any_sync(together, blocks >> bit != 0); ++bit) {
                 const unsigned holders = __ballot_sync(together, blocks >> bit & 1);
@@ -438,7 +498,9 @@ private:
             if constexpr (kNested) {
                 if (takes_chunk()) chunk = chunk_of_group(state(), pool(), size_class());
             }
-            at = takes_chunk() && chunk == 0 ? kNoRoom : advance(detail::count_of(together), sum, room(chunk).capacity);
+            at = takes_chunk() && chunk == 0
+                     ? kNoRoom
+                     : advance(detail::count_of(together), sum, room(chunk).capacity);
             if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
         }
         at = __shfl_sync(together, at, detail::first_of(together));
@@ -446,7 +508,8 @@ private:
         if constexpr (kNested) {
             if (takes_chunk()) {
                 chunk = __shfl_sync(together, chunk, detail::first_of(together));
-                __syncwarp(together);   // what others have done with the chunk, of which the first thread knows, comes before
+                // What others have done with the chunk comes before: the first thread knows of it.
+                __syncwarp(together);
             }
         }
         room_of_slot = room(chunk);
@@ -454,15 +517,17 @@ private:
         return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits | before);
     }
 
-    static __device__ __forceinline__ void launch_kernel(const Common& uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
+    static __device__ __forceinline__ void launch_kernel(const Common& uniform, dim3 grid,
+                                                         dim3 block, std::size_t shared_bytes,
                                                          const ChildBatch& batch) {
         uniform.apply([&](const auto&... values) {
             Kernel<<<grid, block, shared_bytes, cudaStreamFireAndForget>>>(batch, values...);
         });
     }
 
-    static __device__ __forceinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
-                                                     const detail::Bytes<Args>& args) {
+    static __device__ __forceinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid,
+                                                        dim3 block, std::size_t shared_bytes,
+                                                        const detail::Bytes<Args>& args) {
         atomicAdd(&detail::direct_launches, 1ull);
         detail::Front* front = nullptr;
         if constexpr (kNested) {
@@ -478,13 +543,16 @@ private:
         const unsigned long long aside = detail::load_relaxed(s.aside);
         const Room room = this->room(takes_chunk() ? detail::load_relaxed(s.chunk) : 0);
         if (!fits(cursor, room.capacity)) cursor = detail::load_relaxed(s.full_at);
-        const unsigned least = ~detail::load_relaxed(s.block_least), most = detail::load_relaxed(s.block_most),
+        const unsigned least = ~detail::load_relaxed(s.block_least),
+                       most = detail::load_relaxed(s.block_most),
                        shared_bytes = detail::load_relaxed(s.shared_most);
-        const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
+        const unsigned count = detail::launches_in(cursor),
+                       blocks = static_cast<unsigned>(detail::blocks_in(cursor));
         const bool chunk = room.front != nullptr && (takes_chunk() || of_pool());
         if (kGroup && !of_pool()) s.reset();   // nobody needs it any more
         if constexpr (kFromHost && kNested) {
-            if (!of_pool() && arena_.pool_) arena_.pool_.use(arena_.launchpad_);   // for what is launched from here
+            // for what is launched from here
+            if (!of_pool() && arena_.pool_) arena_.pool_.use(arena_.launchpad_);
         }
         bool together = count != 0;
         if (together) {
@@ -494,14 +562,21 @@ private:
         } else if constexpr (kNested) {
             if (chunk) pool().release(room.front);
         }
-        ChildBatch batch(room.records, reinterpret_cast<const unsigned*>(room.records + room.capacity), count, pool(), room.front, chunk);
-        if (together && !order(batch, blocks, least, most, shared_bytes)) {   // else the host launches it
+        ChildBatch batch(room.records,
+                         reinterpret_cast<const unsigned*>(room.records + room.capacity), count,
+                         pool(), room.front, chunk);
+        // else the host launches it
+        if (together && !order(batch, blocks, least, most, shared_bytes)) {
             const bool plain = least == most && shared_bytes == 0;
-            together = least == most || detail::packed_is_linear(most);   // else blocks differ in more than one dimension
+            // else blocks differ in more than one dimension
+            together = least == most || detail::packed_is_linear(most);
             if (together) {
-                if (!plain) (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
-                launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
-                // The largest block and the most shared memory may be too much together though none of them was by itself.
+                // an error of the program's, which nothing can read any more
+                if (!plain) (void)cudaGetLastError();
+                launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), shared_bytes,
+                              batch);
+                // The largest block and the most shared memory may be too much together though none
+                // of them was by itself.
                 if (!plain) together = cudaGetLastError() == cudaSuccess;
             }
         } else {
@@ -509,13 +584,14 @@ private:
         }
         if (!together || aside != 0) {
             if (together) batch.count_ = 0;
-            detail::launch_rest<Aggregator><<<1, 1, 0, cudaStreamFireAndForget>>>(batch, aside, uniform_);
+            detail::launch_rest<Aggregator>
+                <<<1, 1, 0, cudaStreamFireAndForget>>>(batch, aside, uniform_);
         }
     }
 
     // Leaves a batch to the host; false if that can't launch it.
-    __device__ __forceinline__ bool order(const ChildBatch& batch, unsigned blocks, unsigned least, unsigned most,
-                                          unsigned shared_bytes) const {
+    __device__ __forceinline__ bool order(const ChildBatch& batch, unsigned blocks, unsigned least,
+                                          unsigned most, unsigned shared_bytes) const {
         if constexpr (kFromHost) {
             detail::Launchpad* launchpad = arena_.launchpad_;
             if constexpr (kNested) {
@@ -530,10 +606,14 @@ private:
             return false;
         }
     }
-    static __device__ __forceinline__ bool leave_order(detail::Launchpad* launchpad, const Common& uniform, const ChildBatch& batch,
-                                                    unsigned blocks, unsigned block, unsigned shared_bytes) {
+    static __device__ __forceinline__ bool leave_order(detail::Launchpad* launchpad,
+                                                       const Common& uniform,
+                                                       const ChildBatch& batch, unsigned blocks,
+                                                       unsigned block, unsigned shared_bytes) {
         using Order = detail::Order<ChildBatch, Common>;
-        constexpr unsigned bytes = sizeof(Order) <= detail::Launchpad::kBytes ? sizeof(Order) : detail::Launchpad::kBytes + 1;
+        constexpr unsigned bytes = sizeof(Order) <= detail::Launchpad::kBytes
+                                       ? sizeof(Order)
+                                       : detail::Launchpad::kBytes + 1;
         const unsigned long long own = reinterpret_cast<unsigned long long>(Kernel);
         unsigned kernel = 0;
         for (; kernel < detail::Launchpad::kKernels; ++kernel) {
@@ -549,7 +629,8 @@ private:
             if (seen == used) break;
             used = seen;
         }
-        Order* const order = reinterpret_cast<Order*>(launchpad->orders[detail::load_relaxed(launchpad->half)] + used);
+        Order* const order = reinterpret_cast<Order*>(
+            launchpad->orders[detail::load_relaxed(launchpad->half)] + used);
         order->head = {bytes, kernel, blocks, block, shared_bytes};
         order->batch = detail::Bytes<ChildBatch>(batch);
         order->uniform = detail::Bytes<Common>(uniform);

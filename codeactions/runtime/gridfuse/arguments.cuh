@@ -28,7 +28,9 @@ struct alignas(T) Bytes {
     Word words[sizeof(T) / sizeof(Word)];
 
     Bytes() = default;
-    __host__ __device__ __forceinline__ explicit Bytes(const T& value) { memcpy(words, &value, sizeof(T)); }
+    __host__ __device__ __forceinline__ explicit Bytes(const T& value) {
+        memcpy(words, &value, sizeof(T));
+    }
     __device__ __forceinline__ const T& value() const { return *reinterpret_cast<const T*>(words); }
 };
 

@@ -35,21 +35,23 @@ struct Record {
 /// What an aggregated child kernel runs: some launches with arguments of type `Args`, written down
 /// by an Aggregator. The first parameter of such a kernel.
 ///
-/// `Args` is any trivially copyable type: the arguments that differ between the launches. `Nested`: see NestedBatch.
+/// `Args` is any trivially copyable type: the arguments that differ between the launches. `Nested`:
+/// see NestedBatch.
 template <class Args, bool Nested>
 class Batch : detail::Nest<Nested> {
-    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+    static_assert(std::is_trivially_copyable<Args>::value,
+                  "the arguments of a launch are copied byte by byte");
     static_assert(alignof(Args) <= detail::kSliceAlignment, "over-aligned launch arguments");
 
     using Nest = detail::Nest<Nested>;
     using Pool = std::conditional_t<Nested, detail::PoolView, detail::NoPool>;
 
 public:
-    /// Runs the child's code for the block of the child grid that this block stands for. Called once,
-    /// by every thread of the kernel: `body(blockIdx, gridDim, blockDim, args)` gets what the built-in
-    /// variables would have been in a launch of its own, and that launch's arguments; `threadIdx` is
-    /// the built-in. Threads that the launch did not ask for (when block sizes differ between the
-    /// launches of a batch, the largest is launched) do not call `body`.
+    /// Runs the child's code for the block of the child grid that this block stands for. Called
+    /// once, by every thread of the kernel: `body(blockIdx, gridDim, blockDim, args)` gets what the
+    /// built-in variables would have been in a launch of its own, and that launch's arguments;
+    /// `threadIdx` is the built-in. Threads that the launch did not ask for (when block sizes
+    /// differ between the launches of a batch, the largest is launched) do not call `body`.
     template <class Body>
     __device__ __forceinline__ void for_each_block(Body&& body) const {
         uint3 block = blockIdx;
@@ -60,8 +62,9 @@ public:
             args = alone_;
         } else {
             // If there are as many blocks as launches, then each has one.
-            const detail::Place place = count_ == gridDim.x ? detail::Place{blockIdx.x, blockIdx.x}
-                                                            : detail::find(first_, count_, blockIdx.x);
+            const detail::Place place = count_ == gridDim.x
+                                            ? detail::Place{blockIdx.x, blockIdx.x}
+                                            : detail::find(first_, count_, blockIdx.x);
             const detail::Record<Args>& record = records_[place.slot];
             const detail::Shape shape = record.shape;
             args = record.args;
@@ -86,7 +89,8 @@ public:
         body(block, grid, threads, args.value());
     }
 
-    /// For the Aggregators of a kernel that launches in its turn. They are declared before for_each_block is called.
+    /// For the Aggregators of a kernel that launches in its turn. They are declared before
+    /// for_each_block is called.
     __device__ __forceinline__ Arena& arena() {
         static_assert(Nested, "a kernel that launches in its turn takes a gridfuse::NestedBatch");
         return this->own;
@@ -105,12 +109,18 @@ private:
     }
 
     /// One launch with a grid of its own. `front`: a chunk of the pool, or null.
-    __device__ __forceinline__ Batch(const detail::Bytes<Args>& args, Pool pool, detail::Front* front)
-        : Nest(pool, front, front != nullptr), records_(nullptr), first_(nullptr), count_(0), alone_(args) {}
+    __device__ __forceinline__ Batch(const detail::Bytes<Args>& args, Pool pool,
+                                     detail::Front* front)
+        : Nest(pool, front, front != nullptr),
+          records_(nullptr),
+          first_(nullptr),
+          count_(0),
+          alone_(args) {}
 
-    /// The launches that follow `front`, or in memory without a Front. `release`: it is a chunk of the pool.
-    __device__ __forceinline__ Batch(const detail::Record<Args>* records, const unsigned* first, unsigned count,
-                                     Pool pool, detail::Front* front, bool release)
+    /// The launches that follow `front`, or in memory without a Front. `release`: it is a chunk of
+    /// the pool.
+    __device__ __forceinline__ Batch(const detail::Record<Args>* records, const unsigned* first,
+                                     unsigned count, Pool pool, detail::Front* front, bool release)
         : Nest(pool, front, release), records_(records), first_(first), count_(count) {}
 
     const detail::Record<Args>* records_;
@@ -119,8 +129,8 @@ private:
     detail::Bytes<Args> alone_;
 };
 
-/// The same for a kernel that launches in its turn through Aggregators of its own, and for the kernels that such a
-/// kernel launches. Only these pay for it.
+/// The same for a kernel that launches in its turn through Aggregators of its own, and for the
+/// kernels that such a kernel launches. Only these pay for it.
 template <class Args>
 using NestedBatch = Batch<Args, true>;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Chains. A kernel of one block that launches itself again becomes one grid, whose blocks take the launches one
-// after the other: Chain, and DecoupledLookback where only a running value is passed on.
+// Chains. A kernel of one block that launches itself again becomes one grid, whose blocks take the
+// launches one after the other: Chain, and DecoupledLookback where only a running value is passed
+// on.
 
 #ifndef GRIDFUSE_CHAIN_CUH
 #define GRIDFUSE_CHAIN_CUH
@@ -18,34 +19,42 @@
 namespace gridfuse {
 inline namespace v2 {
 
-/// A kernel of one block that launches itself again, as one grid: each launch is a link of the chain, each block runs a link
-/// and then takes another one.
+/// A kernel of one block that launches itself again, as one grid: each launch is a link of the
+/// chain, each block runs a link and then takes another one.
 ///
-///     struct compact_args { int tile; int offset; };   // the arguments that differ between the links
+///     struct compact_args { int tile; int offset; };   // the arguments that differ between the
+///         links
 ///
-///     __global__ void compact(const int* in, int* out, int n, int tile, int offset, gridfuse::ChainMemory memory) {
+///     __global__ void compact(const int* in, int* out, int n, int tile, int offset,
+///                             gridfuse::ChainMemory memory) {
 ///         gridfuse::Chain<compact_args> chain(memory, {tile, offset});
 ///         while (chain.next())
-///             compact_link(chain, in, out, n, chain.args().tile, chain.args().offset);   // calls chain.launch({...}) to go on
+///             compact_link(chain, in, out, n, chain.args().tile, chain.args().offset);   // calls
+///             chain.launch({...}) to go on
 ///     }
 ///
-///     compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, n, 0, 0, gridfuse::chain_for(stream));
+///     compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, n, 0, 0,
+///         gridfuse::chain_for(stream));
 ///
-/// A link begins when the one before launches it, and sees what the launching thread knew then. The rest of that one goes on
-/// beside it. With chain.next(goes_on), where `goes_on(number)` says whether link `number` launches another one, a link begins
-/// as soon as a block is there for it, and waits for being launched in chain.wait().
+/// A link begins when the one before launches it, and sees what the launching thread knew then. The
+/// rest of that one goes on beside it. With chain.next(goes_on), where `goes_on(number)` says
+/// whether link `number` launches another one, a link begins as soon as a block is there for it,
+/// and waits for being launched in chain.wait().
 ///
-/// It can't hang, however few blocks are resident: a link waits only for the one before, whose number was taken
-/// before, by a block that runs.
+/// It can't hang, however few blocks are resident: a link waits only for the one before, whose
+/// number was taken before, by a block that runs.
 template <class Args = detail::NoArguments>
 class Chain : public detail::Links {
-    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+    static_assert(std::is_trivially_copyable<Args>::value,
+                  "the arguments of a launch are copied byte by byte");
 
-    // Each word of the arguments travels with the link's number: whoever sees that has the word, too.
+    // Each word of the arguments travels with the link's number: whoever sees that has the word,
+    // too.
     static constexpr unsigned kWords = (sizeof(Args) + 3) / 4;
     static constexpr unsigned kStride = (kWords + 15) / 16 * 16;   // slots share no cache line
     static constexpr unsigned kFit = detail::ChainState::kRing / kStride;
-    static constexpr unsigned kSlots = kFit < detail::ChainState::kMostSlots ? kFit : detail::ChainState::kMostSlots;
+    static constexpr unsigned kSlots =
+        kFit < detail::ChainState::kMostSlots ? kFit : detail::ChainState::kMostSlots;
     static constexpr unsigned kEnd = UINT_MAX;
     static_assert(kSlots > 0, "more arguments than a kernel can have");
 
@@ -56,15 +65,18 @@ class Chain : public detail::Links {
     };
 
 public:
-    __device__ __forceinline__ explicit Chain(ChainMemory memory, const Args& first = Args()) : Links(memory), first_(first) {}
+    __device__ __forceinline__ explicit Chain(ChainMemory memory, const Args& first = Args())
+        : Links(memory), first_(first) {}
 
-    /// The next link for this block, when it has been launched; false when there is none. All threads of the block.
+    /// The next link for this block, when it has been launched; false when there is none. All
+    /// threads of the block.
     __device__ __forceinline__ bool next() {
         if (began_ && !__syncthreads_or(launched_)) {
             end();
             return false;
         }
-        if (!advance([](unsigned long long) { return true; })) return false;   // has no memory, nothing to leave
+        // has no memory, nothing to leave
+        if (!advance([](unsigned long long) { return true; })) return false;
         launched_ = false;
         receive();
         if (!local().end) return true;
@@ -72,7 +84,8 @@ public:
         return false;
     }
 
-    /// The next link for this block, which has not been launched perhaps; false when there is none. All threads of the block.
+    /// The next link for this block, which has not been launched perhaps; false when there is none.
+    /// All threads of the block.
     template <class GoesOn>
     __device__ __forceinline__ bool next(const GoesOn& goes_on) {
         if (began_) __syncthreads();
@@ -92,9 +105,10 @@ public:
         return args();
     }
 
-    /// The same for a link that launches the next one by launch_at_once(). What the links before have done until they waited is seen
-    /// by what comes after it: each of them has said that it is that far, so that no link has to put a fence between getting its
-    /// arguments and passing others on. That fence would take as long as the rest of it (H200: 280 of 600 ns).
+    /// The same for a link that launches the next one by launch_at_once(). What the links before
+    /// have done until they waited is seen by what comes after it: each of them has said that it is
+    /// that far, so that no link has to put a fence between getting its arguments and passing
+    /// others on. That fence would take as long as the rest of it (H200: 280 of 600 ns).
     __device__ __forceinline__ Args wait_at_once() {
         __syncthreads();   // release, with get_ready's fence
         const bool by_itself = state_ == nullptr || gridDim.x > detail::ChainState::kReady;
@@ -112,7 +126,8 @@ public:
         launch_at_once(args);
     }
 
-    /// The same for the first thread of the block, where no thread has touched memory that others see since wait_at_once().
+    /// The same for the first thread of the block, where no thread has touched memory that others
+    /// see since wait_at_once().
     __device__ __forceinline__ void launch_at_once(const Args& args = Args()) {
         launched_ = true;
         if (state_ == nullptr) {
@@ -124,7 +139,8 @@ public:
         unsigned long long* const slot = slot_of(number_ + 1);
         const unsigned long long tag = static_cast<unsigned long long>(tag_of(number_ + 1)) << 32;
 #pragma unroll
-        for (unsigned word = 0; word < kWords; ++word) detail::store_relaxed(slot[word], tag | words[word]);
+        for (unsigned word = 0; word < kWords; ++word)
+            detail::store_relaxed(slot[word], tag | words[word]);
     }
 
 private:
@@ -135,14 +151,18 @@ private:
     __device__ __forceinline__ unsigned long long* slot_of(unsigned long long number) const {
         return state_->words + number % kSlots * kStride;
     }
-    static __device__ __forceinline__ unsigned tag_of(unsigned long long number) { return static_cast<unsigned>(number % (kEnd - 1)) + 1; }
+    static __device__ __forceinline__ unsigned tag_of(unsigned long long number) {
+        return static_cast<unsigned>(number % (kEnd - 1)) + 1;
+    }
 
-    // Says that this link has come to where it waits, and waits until all links before it have. That takes no part in the chain: a link
-    // gets there without any other. The first warp of the block.
+    // Says that this link has come to where it waits, and waits until all links before it have.
+    // That takes no part in the chain: a link gets there without any other. The first warp of the
+    // block.
     //
-    // Links that are kReady apart share a place. There are no more blocks than that, so when the later one has its number, one from the
-    // earlier one on is done; with it the earlier one's waiting is, too, and the later one's number stands for both. It is exchanged, not
-    // written, for who reads it to be past the fences of both.
+    // Links that are kReady apart share a place. There are no more blocks than that, so when the
+    // later one has its number, one from the earlier one on is done; with it the earlier one's
+    // waiting is, too, and the later one's number stands for both. It is exchanged, not written,
+    // for who reads it to be past the fences of both.
     __device__ __forceinline__ void get_ready() {
         constexpr unsigned long long kReady = detail::ChainState::kReady;
         const unsigned lane = detail::linear_thread();
@@ -188,13 +208,15 @@ private:
     // No link comes after this one. Those that wait for more have taken their numbers in vain.
     __device__ __forceinline__ void end() {
         if (state_ == nullptr) return;
-        for (unsigned word = detail::linear_thread(); word < kSlots * kStride; word += detail::block_threads())
+        for (unsigned word = detail::linear_thread(); word < kSlots * kStride;
+             word += detail::block_threads())
             detail::store_relaxed(state_->words[word], static_cast<unsigned long long>(kEnd) << 32);
         leave(kSlots * kStride);
     }
 
     Args first_;
-    unsigned long long seen_ = 0;   // links before this one are known to have come to where they wait
+    // links before this one are known to have come to where they wait
+    unsigned long long seen_ = 0;
     bool launched_ = false;
 };
 

@@ -11,14 +11,16 @@
 namespace gridfuse {
 inline namespace v2 {
 
-/// Owns the memory of a chain for one launch in a stream. What chain_for returns; converts to ChainMemory.
+/// Owns the memory of a chain for one launch in a stream. What chain_for returns; converts to
+/// ChainMemory.
 class ChainOwner {
 public:
     explicit ChainOwner(cudaStream_t stream) {
         const cudaError_t before = cudaPeekAtLastError();
         if (memory_.take(stream, sizeof(detail::ChainState), sizeof(detail::ChainState)))
             chain_ = ChainMemory(reinterpret_cast<detail::ChainState*>(memory_.memory()));
-        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, only one block does everything
+        // the program has not failed, only one block does everything
+        if (before == cudaSuccess) (void)cudaGetLastError();
     }
     ChainOwner(const ChainOwner&) = delete;
     ChainOwner& operator=(const ChainOwner&) = delete;
@@ -30,8 +32,9 @@ private:
     detail::StreamMemory memory_;
 };
 
-/// Makes the memory for one launch of a kernel with a Chain; written as the last argument of that launch. It is taken and given
-/// back in the order of the stream. Without memory the chain's links run one after the other.
+/// Makes the memory for one launch of a kernel with a Chain; written as the last argument of that
+/// launch. It is taken and given back in the order of the stream. Without memory the chain's links
+/// run one after the other.
 inline ChainOwner chain_for(cudaStream_t stream = 0) { return ChainOwner(stream); }
 
 }   // inline namespace v2

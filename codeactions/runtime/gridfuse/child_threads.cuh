@@ -20,11 +20,13 @@ namespace detail {
 template <class Args, class = void>
 inline constexpr bool kKnowsThreads = false;
 template <class Args>
-inline constexpr bool kKnowsThreads<Args, std::void_t<decltype(std::declval<const Args&>().threads())>> = true;
+inline constexpr bool
+    kKnowsThreads<Args, std::void_t<decltype(std::declval<const Args&>().threads())>> = true;
 
 /// How many threads of so many do something, by what the arguments of their grid say.
 template <class Args>
-__device__ __forceinline__ unsigned long long threads_with_work(unsigned long long all, const Args& args) {
+__device__ __forceinline__ unsigned long long threads_with_work(unsigned long long all,
+                                                                const Args& args) {
     const auto threads = args.threads();
     const unsigned long long wanted = threads > 0 ? static_cast<unsigned long long>(threads) : 0;
     // Of more threads than that some may have a number that is a negative int.

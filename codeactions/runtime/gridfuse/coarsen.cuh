@@ -11,8 +11,9 @@
 namespace gridfuse {
 inline namespace v2 {
 
-/// The grid for a kernel each of whose blocks does the work of up to `factor` blocks of `grid`, which follow each other in x
-/// at a distance: block b does b, b + n, b + 2n … with n blocks in all. A grid that CUDA would refuse to launch stays as it is.
+/// The grid for a kernel each of whose blocks does the work of up to `factor` blocks of `grid`,
+/// which follow each other in x at a distance: block b does b, b + n, b + 2n … with n blocks in
+/// all. A grid that CUDA would refuse to launch stays as it is.
 __device__ __forceinline__ dim3 coarsened(dim3 grid, unsigned factor) {
     if (detail::valid_grid(grid)) grid.x = (grid.x - 1) / factor + 1;
     return grid;

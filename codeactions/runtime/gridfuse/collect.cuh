@@ -15,11 +15,12 @@ inline namespace v2 {
 
 namespace detail {
 
-/// What a thread collects for one place, as long as it runs the threads of a child grid: at the end it is done there by one atomic
-/// operation.
+/// What a thread collects for one place, as long as it runs the threads of a child grid: at the end
+/// it is done there by one atomic operation.
 template <class T, Operation Which, bool = std::is_integral<T>::value>
 class Collected {
-    // Changes nothing. No flag says whether there is anything: without a branch several threads' loads go out together.
+    // Changes nothing. No flag says whether there is anything: without a branch several threads'
+    // loads go out together.
     static constexpr T kNothing = Which == Operation::Add   ? T{0}
                                   : Which == Operation::Min ? std::numeric_limits<T>::max()
                                                             : std::numeric_limits<T>::lowest();
@@ -34,13 +35,15 @@ public:
 
     /// In place of the atomic operation with this value.
     __device__ __forceinline__ void take(T value) {
-        if constexpr (Which == Operation::Add) all_ = static_cast<T>(static_cast<Bits>(all_) + static_cast<Bits>(value));
+        if constexpr (Which == Operation::Add)
+            all_ = static_cast<T>(static_cast<Bits>(all_) + static_cast<Bits>(value));
         else if constexpr (Which == Operation::Min) all_ = value < all_ ? value : all_;
         else all_ = all_ < value ? value : all_;
     }
 
 private:
-    using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;   // a sum of these wraps around
+    // a sum of these wraps around
+    using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
 
     T* place_;
     T all_;
@@ -61,7 +64,8 @@ private:
 
 }   // namespace detail
 
-/// In a function that runs a child grid in one thread: the sum of what its threads add to a place by atomicAdd.
+/// In a function that runs a child grid in one thread: the sum of what its threads add to a place
+/// by atomicAdd.
 template <class T>
 struct SumAt : detail::Collected<T, detail::Operation::Add> {
     using detail::Collected<T, detail::Operation::Add>::Collected;

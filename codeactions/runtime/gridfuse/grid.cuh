@@ -19,7 +19,8 @@ constexpr unsigned kMaxGridYZ = 65535;
 constexpr unsigned kMaxBlockThreads = 1024;
 constexpr unsigned kMaxBlockZ = 64;
 constexpr unsigned kMaxPlainShared = 48 * 1024;   // more dynamic shared memory needs an opt-in
-constexpr unsigned kMaxCollected = 1u << 15;      // a grid of more blocks is worth a launch of its own
+// a grid of more blocks is worth a launch of its own
+constexpr unsigned kMaxCollected = 1u << 15;
 constexpr unsigned kSliceAlignment = 128;         // slices of different blocks share no cache line
 
 /// Whether CUDA accepts a grid of this many blocks (none is refused too).
@@ -29,8 +30,8 @@ __host__ __device__ constexpr bool valid_grid(dim3 grid) {
 
 /// Whether CUDA accepts a block of this shape.
 __host__ __device__ constexpr bool valid_block(dim3 block) {
-    return block.x - 1u < kMaxBlockThreads && block.y - 1u < kMaxBlockThreads && block.z - 1u < kMaxBlockZ &&
-           block.x * block.y * block.z <= kMaxBlockThreads;
+    return block.x - 1u < kMaxBlockThreads && block.y - 1u < kMaxBlockThreads &&
+           block.z - 1u < kMaxBlockZ && block.x * block.y * block.z <= kMaxBlockThreads;
 }
 
 // A valid block shape in 29 bits. Every one-dimensional shape is smaller than every other one, so
@@ -50,7 +51,9 @@ struct Shape {
     unsigned block;          // pack_block
     unsigned shared_bytes;   // dynamic shared memory
 
-    __device__ __forceinline__ dim3 grid() const { return dim3(grid_x, (grid_yz & 65535) + 1, (grid_yz >> 16) + 1); }
+    __device__ __forceinline__ dim3 grid() const {
+        return dim3(grid_x, (grid_yz & 65535) + 1, (grid_yz >> 16) + 1);
+    }
 };
 
 }   // namespace detail

@@ -14,14 +14,16 @@ inline namespace v2 {
 
 namespace detail {
 
-/// Counts the launches of a parent, and knows the last one that had so much to run that it was worth a grid of its own. The device tells,
-/// by a word of the host's memory, and the host doesn't wait for it: it may know of earlier launches only.
+/// Counts the launches of a parent, and knows the last one that had so much to run that it was
+/// worth a grid of its own. The device tells, by a word of the host's memory, and the host doesn't
+/// wait for it: it may know of earlier launches only.
 class Lately {
 public:
     /// The number of the next launch.
     unsigned next() { return launches_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-    /// Where the device writes the number of a launch that had much; null where there is no such memory.
+    /// Where the device writes the number of a launch that had much; null where there is no such
+    /// memory.
     unsigned* told() {
         unsigned* told = told_.load(std::memory_order_acquire);
         if (told != nullptr) return told;
@@ -33,7 +35,8 @@ public:
         if (cudaMallocHost(&told, sizeof *told) == cudaSuccess) {
             *told = 0;
             // Another thread may have made one meanwhile.
-            if (!told_.compare_exchange_strong(first, told, std::memory_order_acq_rel, std::memory_order_acquire)) {
+            if (!told_.compare_exchange_strong(first, told, std::memory_order_acq_rel,
+                                               std::memory_order_acquire)) {
                 (void)cudaFreeHost(told);
                 told = first;
             }

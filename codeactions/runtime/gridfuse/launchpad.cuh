@@ -13,15 +13,17 @@ inline namespace v2 {
 
 namespace detail {
 
-/// Where grids leave orders for the host, to launch what they have collected. In pinned memory, so that both reach it: the
-/// device while the parent or its children run, the host before and after.
+/// Where grids leave orders for the host, to launch what they have collected. In pinned memory, so
+/// that both reach it: the device while the parent or its children run, the host before and after.
 struct Launchpad {
     static constexpr unsigned kKernels = 32;
     static constexpr unsigned kBytes = 64 * 1024;
 
-    unsigned long long kernels[kKernels];   // that the host can launch: their addresses in device code, then 0
+    // that the host can launch: their addresses in device code, then 0
+    unsigned long long kernels[kKernels];
     unsigned used;                          // bytes of orders
-    unsigned half;                          // of `orders`: the host reads one while its launches write to the other
+    // of `orders`: the host reads one while its launches write to the other
+    unsigned half;
     const void* list;                       // the host's: whose kernels these are,
     int device;                             // on which device,
     Launchpad* next;                        // and the next one that is free

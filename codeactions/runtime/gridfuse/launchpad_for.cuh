@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// From the host. With PerGridFromHost, and launchpad_for in place of arena_for, the host launches what a grid has collected:
+// From the host. With PerGridFromHost, and launchpad_for in place of arena_for, the host launches
+// what a grid has collected:
 //
-//     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::launchpad_for<expand_aggregated>(blocks, threads, stream));
+//     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n,
+//                                           gridfuse::launchpad_for<expand_aggregated>(blocks,
+//                                               threads, stream));
 //
-// At the end of this statement it waits until the parent is done, launches the children into the same stream, and waits again
-// as long as these collect launches in their turn. While a stream is captured into a graph there is no host to do so: the
-// children are launched by the device then, as with PerGrid, and so is whatever doesn't fit.
+// At the end of this statement it waits until the parent is done, launches the children into the
+// same stream, and waits again as long as these collect launches in their turn. While a stream is
+// captured into a graph there is no host to do so: the children are launched by the device then, as
+// with PerGrid, and so is whatever doesn't fit.
 
 #ifndef GRIDFUSE_LAUNCHPAD_FOR_CUH
 #define GRIDFUSE_LAUNCHPAD_FOR_CUH
@@ -30,8 +34,8 @@ __global__ void list_kernels(unsigned long long* list) {
     ((*list++ = reinterpret_cast<unsigned long long>(Kernel)), ...);
 }
 
-/// The launches of a batch that don't fit into one grid. (What nvcc makes of it for the host has another type of kernel: that can't
-/// say what the parameters are.)
+/// The launches of a batch that don't fit into one grid. (What nvcc makes of it for the host has
+/// another type of kernel: that can't say what the parameters are.)
 template <class Batch, class Common, auto Kernel>
 __global__ void launch_each(Batch batch, Common uniform) {
     Aggregator<PerGridFromHost, Kernel, 0>::launch_each(uniform, batch);
@@ -57,12 +61,17 @@ void launch_order(unsigned char* memory, cudaStream_t stream) {
         void* arguments[1 + Child::kUniform] = {&order.batch};
         place_arguments(reinterpret_cast<Common&>(order.uniform), arguments + 1);
         const cudaError_t before = cudaPeekAtLastError();
-        if (cudaLaunchKernel(Kernel, dim3(head.blocks), unpack_block(head.block), arguments, head.shared_bytes, stream) == cudaSuccess) return;
-        // The largest block and the most shared memory may be too much together though none of them was by itself.
+        if (cudaLaunchKernel(Kernel, dim3(head.blocks), unpack_block(head.block), arguments,
+                             head.shared_bytes, stream) == cudaSuccess)
+            return;
+        // The largest block and the most shared memory may be too much together though none of them
+        // was by itself.
         if (before == cudaSuccess) (void)cudaGetLastError();
     }
     void* arguments[] = {&order.batch, &order.uniform};
-    (void)cudaLaunchKernel(launch_each<Batch, Common, Kernel>, dim3(1), dim3(1), arguments, 0, stream);   // an error stays for the program to see
+    // an error stays for the program to see
+    (void)cudaLaunchKernel(launch_each<Batch, Common, Kernel>, dim3(1), dim3(1), arguments, 0,
+                           stream);
 }
 
 /// Launchpads that no launch uses, with the kernels that they list.
@@ -93,7 +102,9 @@ public:
         cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
         if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
         void* memory = nullptr;
-        if (cudaHostAlloc(&memory, sizeof(Launchpad), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) memory = nullptr;
+        if (cudaHostAlloc(&memory, sizeof(Launchpad),
+                          cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess)
+            memory = nullptr;
         (void)cudaThreadExchangeStreamCaptureMode(&mode);
         Launchpad* const launchpad = static_cast<Launchpad*>(memory);
         if (launchpad == nullptr) return nullptr;
@@ -118,29 +129,33 @@ private:
 
 }   // namespace detail
 
-/// Owns the memory of an Arena for one launch in a stream, and launches what the parent and its children have collected: when
-/// destroyed. What launchpad_for returns; converts to Arena.
+/// Owns the memory of an Arena for one launch in a stream, and launches what the parent and its
+/// children have collected: when destroyed. What launchpad_for returns; converts to Arena.
 template <auto... Kernel>
 class LaunchpadOwner {
-    static_assert(sizeof...(Kernel) <= detail::Launchpad::kKernels, "more kernels than a launchpad can list");
+    static_assert(sizeof...(Kernel) <= detail::Launchpad::kKernels,
+                  "more kernels than a launchpad can list");
 
 public:
-    LaunchpadOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators,
-                   std::size_t nested_bytes)
-        : memory_(grid, block, stream, bytes_per_thread, aggregators, nested_bytes), stream_(stream) {
+    LaunchpadOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread,
+                   unsigned aggregators, std::size_t nested_bytes)
+        : memory_(grid, block, stream, bytes_per_thread, aggregators, nested_bytes),
+          stream_(stream) {
         // A graph runs without us: there the device launches.
         if (memory_.arena_.memory_ == nullptr || !memory_.memory_.is_kept()) return;
         const cudaError_t before = cudaPeekAtLastError();
         launchpad_ = detail::Launchpads::instance().take(memory_.memory_.device(), &list_);
         if (launchpad_ == nullptr) launchpad_ = make();
-        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, only the device launches
+        // the program has not failed, only the device launches
+        if (before == cudaSuccess) (void)cudaGetLastError();
     }
     ~LaunchpadOwner() {
         if (launchpad_ == nullptr) return;
         // Only kernels that collect launches in their turn leave further orders.
         constexpr bool in_turn = (detail::Child<decltype(Kernel)>::kNested || ...);
         do {
-            // On an error, which stays for the program to see, nothing is known of who still uses the launchpad.
+            // On an error, which stays for the program to see, nothing is known of who still uses
+            // the launchpad.
             if (cudaStreamSynchronize(stream_) != cudaSuccess) return;
         } while (launch_orders() && in_turn);
         detail::Launchpads::instance().give(launchpad_);
@@ -156,18 +171,22 @@ public:
 
 private:
     detail::Launchpad* make() const {
-        detail::Launchpad* const launchpad = detail::Launchpads::make(memory_.memory_.device(), &list_);
+        detail::Launchpad* const launchpad =
+            detail::Launchpads::make(memory_.memory_.device(), &list_);
         if (launchpad == nullptr) return nullptr;
         unsigned long long* list = launchpad->kernels;
         void* arguments[] = {&list};
-        if (cudaLaunchKernel(detail::list_kernels<Kernel...>, dim3(1), dim3(1), arguments, 0, stream_) == cudaSuccess) return launchpad;
+        if (cudaLaunchKernel(detail::list_kernels<Kernel...>, dim3(1), dim3(1), arguments, 0,
+                             stream_) == cudaSuccess)
+            return launchpad;
         (void)cudaFreeHost(launchpad);
         return nullptr;
     }
 
     // The launches that were left to the host since the last time; false if there were none.
     bool launch_orders() const {
-        constexpr void (*launch[])(unsigned char*, cudaStream_t) = {detail::launch_order<Kernel>...};
+        constexpr void (*launch[])(unsigned char*,
+                                   cudaStream_t) = {detail::launch_order<Kernel>...};
         unsigned char* order = launchpad_->orders[launchpad_->half];
         unsigned char* const end = order + launchpad_->used;
         if (order == end) return false;
@@ -188,20 +207,26 @@ private:
     detail::Launchpad* launchpad_ = nullptr;
 };
 
-/// Makes the arena for one launch of a parent kernel whose Aggregators are PerGridFromHost; in place of arena_for:
+/// Makes the arena for one launch of a parent kernel whose Aggregators are PerGridFromHost; in
+/// place of arena_for:
 ///
-///     parent<<<grid, block, 0, stream>>>(..., gridfuse::launchpad_for<child_aggregated>(grid, block, stream));
+///     parent<<<grid, block, 0, stream>>>(..., gridfuse::launchpad_for<child_aggregated>(grid,
+///         block, stream));
 ///
-/// `Kernel`: the kernels that Aggregators launch, those of the children in their turn included. One that is left out is launched
-/// by the device. The host waits at the end of the statement until the parent is done, and then launches the children into the
-/// stream; if these collect launches in their turn, it waits until they are done, too. So nothing that comes before in the stream
-/// may wait for what the host does later, and no other thread of the host may launch into the stream meanwhile what must
-/// not come between parent and children.
+/// `Kernel`: the kernels that Aggregators launch, those of the children in their turn included. One
+/// that is left out is launched by the device. The host waits at the end of the statement until the
+/// parent is done, and then launches the children into the stream; if these collect launches in
+/// their turn, it waits until they are done, too. So nothing that comes before in the stream may
+/// wait for what the host does later, and no other thread of the host may launch into the stream
+/// meanwhile what must not come between parent and children.
 template <auto... Kernel>
-inline LaunchpadOwner<Kernel...> launchpad_for(dim3 grid, dim3 block, cudaStream_t stream = 0, std::size_t bytes_per_thread = 64,
-                                               unsigned aggregators = 1, std::size_t nested_bytes = 0) {
+inline LaunchpadOwner<Kernel...> launchpad_for(dim3 grid, dim3 block, cudaStream_t stream = 0,
+                                               std::size_t bytes_per_thread = 64,
+                                               unsigned aggregators = 1,
+                                               std::size_t nested_bytes = 0) {
     static_assert(sizeof...(Kernel) != 0, "a launchpad launches some kernel");
-    return LaunchpadOwner<Kernel...>(grid, block, stream, bytes_per_thread, aggregators, nested_bytes);
+    return LaunchpadOwner<Kernel...>(grid, block, stream, bytes_per_thread, aggregators,
+                                     nested_bytes);
 }
 
 }   // inline namespace v2

@@ -44,8 +44,9 @@ private:
 
 namespace detail {
 
-/// Numbers for links: each block of the grid takes one after the other. The links before one that has a number have
-/// blocks that run or have run, so that a link may wait for them whatever else is resident.
+/// Numbers for links: each block of the grid takes one after the other. The links before one that
+/// has a number have blocks that run or have run, so that a link may wait for them whatever else is
+/// resident.
 class Links {
 public:
     /// The number of the block's link; the first is 0.
@@ -57,10 +58,12 @@ protected:
     /// Takes the next number, in one thread of the block.
     __device__ __forceinline__ unsigned long long take() {
         if (state_ != nullptr) return atomicAdd(&state_->tickets, 1ull);
-        return blockIdx.x != 0 ? ULLONG_MAX : began_ ? number_ + 1 : 0;   // without memory one block does everything
+        // without memory one block does everything
+        return blockIdx.x != 0 ? ULLONG_MAX : began_ ? number_ + 1 : 0;
     }
 
-    /// The next link, if all before it go on. All threads of the block, which need nothing of the last link any more.
+    /// The next link, if all before it go on. All threads of the block, which need nothing of the
+    /// last link any more.
     template <class GoesOn>
     __device__ __forceinline__ bool advance(const GoesOn& goes_on) {
         __shared__ unsigned long long ticket;
@@ -70,15 +73,17 @@ protected:
         const unsigned long long taken = ticket;
         bool all = taken != ULLONG_MAX;
         if (all)
-            for (unsigned long long link = checked_ + thread; all && link < taken; link += block_threads()) all = goes_on(link);
+            for (unsigned long long link = checked_ + thread; all && link < taken;
+                 link += block_threads())
+                all = goes_on(link);
         if (!__syncthreads_and(all)) return false;
         checked_ = number_ = taken;
         began_ = true;
         return true;
     }
 
-    /// The block has no further link. The last one leaves the state as it was at first, of which so many words have been used, and so
-    /// many numbers of links that are ready.
+    /// The block has no further link. The last one leaves the state as it was at first, of which so
+    /// many words have been used, and so many numbers of links that are ready.
     __device__ __forceinline__ void leave(unsigned words, unsigned ready = 0) {
         if (state_ == nullptr) return;
         bool last = false;
@@ -89,8 +94,10 @@ protected:
             fence();   // acquire
         }
         if (!__syncthreads_or(last)) return;
-        for (unsigned word = linear_thread(); word < words; word += block_threads()) state_->words[word] = 0;
-        for (unsigned link = linear_thread(); link < ready; link += block_threads()) state_->ready[link] = 0;
+        for (unsigned word = linear_thread(); word < words; word += block_threads())
+            state_->words[word] = 0;
+        for (unsigned link = linear_thread(); link < ready; link += block_threads())
+            state_->ready[link] = 0;
         if (linear_thread() == 0) {
             for (unsigned long long& done : state_->done) done = 0;
             state_->tickets = 0;

@@ -14,8 +14,8 @@ inline namespace v2 {
 
 namespace detail {
 
-/// Taken when made, given back when destroyed. It stands for std::mutex, whose header takes as long to compile as cuda_runtime.h does;
-/// every file that launches would include it.
+/// Taken when made, given back when destroyed. It stands for std::mutex, whose header takes as long
+/// to compile as cuda_runtime.h does; every file that launches would include it.
 class Lock {
 public:
     explicit Lock(std::atomic<bool>& held) : held_(held) {

@@ -15,14 +15,16 @@
 namespace gridfuse {
 inline namespace v2 {
 
-/// Operations of a DecoupledLookback. In any order the result is the same, but for sums of floating-point numbers, whose rounding differs.
+/// Operations of a DecoupledLookback. In any order the result is the same, but for sums of
+/// floating-point numbers, whose rounding differs.
 struct plus {
     template <class T>
     __device__ __forceinline__ T operator()(T a, T b) const {
         if constexpr (std::is_floating_point<T>::value) {
             return a + b;
         } else {
-            using Number = std::make_unsigned_t<T>;   // wraps around, as partial sums may where the whole doesn't
+            // wraps around, as partial sums may where the whole doesn't
+            using Number = std::make_unsigned_t<T>;
             return static_cast<T>(static_cast<Number>(a) + static_cast<Number>(b));
         }
     }
@@ -44,29 +46,34 @@ struct minimum {
     }
 };
 
-/// A chain in which a link gets nothing from the one before but a running value, to which each adds its own. No link waits for
-/// the one before to be launched: it says what it adds, and looks back at what those before have said, until it comes to one
-/// that knows its own value (Merrill and Garland: Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
+/// A chain in which a link gets nothing from the one before but a running value, to which each adds
+/// its own. No link waits for the one before to be launched: it says what it adds, and looks back
+/// at what those before have said, until it comes to one that knows its own value (Merrill and
+/// Garland: Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
 ///
 ///     gridfuse::DecoupledLookback<int, gridfuse::plus> chain(memory, offset);
 ///     while (chain.next([&](unsigned long long link) { return compact_goes_on(n, tile + link); }))
 ///         compact_link(chain, in, out, n, tile + chain.number());   // calls chain.before(total)
 ///
-/// A link sees after before() what all links before it did above before(). It can't hang, however few blocks are
-/// resident: a link waits only for links before it, whose numbers were taken before, by blocks that run.
+/// A link sees after before() what all links before it did above before(). It can't hang, however
+/// few blocks are resident: a link waits only for links before it, whose numbers were taken before,
+/// by blocks that run.
 ///
-/// What links have said stands in a ring. A link of one quarter of it starts to look back when all links up to the quarter before the
-/// last are done: so it looks at this quarter, the one before and the last link of that before, and nobody looks any more
-/// at the quarter that it writes over.
+/// What links have said stands in a ring. A link of one quarter of it starts to look back when all
+/// links up to the quarter before the last are done: so it looks at this quarter, the one before
+/// and the last link of that before, and nobody looks any more at the quarter that it writes over.
 ///
-/// Each half of a value of 64 bits has a word of its own, with the state: who sees it in both has a value that belongs together.
+/// Each half of a value of 64 bits has a word of its own, with the state: who sees it in both has a
+/// value that belongs together.
 template <class T = unsigned, class Operation = plus>
 class DecoupledLookback : public detail::Links {
     static_assert((sizeof(T) == 4 || sizeof(T) == 8) && std::is_trivially_copyable<T>::value,
                   "each 32 bits of a value travel with its state in a word of 64 bits");
     static constexpr unsigned kWords = sizeof(T) / 4;
-    static constexpr unsigned kRing = detail::ChainState::kRing / kWords, kQuarter = kRing / 4;   // links
-    enum : unsigned { kOwn = 1, kWhole = 2 };   // states: the link's own value; that of all up to it
+    // links
+    static constexpr unsigned kRing = detail::ChainState::kRing / kWords, kQuarter = kRing / 4;
+    // states: the link's own value; that of all up to it
+    enum : unsigned { kOwn = 1, kWhole = 2 };
 
     struct Local {
         T before;
@@ -74,7 +81,8 @@ class DecoupledLookback : public detail::Links {
     };
 
 public:
-    __device__ __forceinline__ explicit DecoupledLookback(ChainMemory memory, T first = T()) : Links(memory), first_(first) {}
+    __device__ __forceinline__ explicit DecoupledLookback(ChainMemory memory, T first = T())
+        : Links(memory), first_(first) {}
 
     /// The next link for this block; false when there is none. All threads of the block.
     template <class GoesOn>
@@ -88,7 +96,8 @@ public:
         return false;
     }
 
-    /// The running value in front of this link, to which it adds `own` (of the first thread). All threads of the block.
+    /// The running value in front of this link, to which it adds `own` (of the first thread). All
+    /// threads of the block.
     __device__ __forceinline__ T before(T own = T()) {
         __shared__ Local local;
         __syncthreads();   // release, with the fence below
@@ -132,10 +141,12 @@ private:
     }
     __device__ __forceinline__ void say(unsigned state, T value) {
         unsigned long long* const words = words_of(number_);
-        const unsigned long long tag = static_cast<unsigned long long>(round_of(number_) | state) << 32;
+        const unsigned long long tag = static_cast<unsigned long long>(round_of(number_) | state)
+                                       << 32;
         const Parts parts = parts_of(value);
 #pragma unroll
-        for (unsigned word = 0; word < kWords; ++word) detail::store_relaxed(words[word], tag | parts.part[word]);
+        for (unsigned word = 0; word < kWords; ++word)
+            detail::store_relaxed(words[word], tag | parts.part[word]);
     }
     // What a link has said: its state, and the value that belongs to it.
     __device__ __forceinline__ unsigned look_at(unsigned long long number, Parts& parts) const {
@@ -154,7 +165,8 @@ private:
     static __device__ __forceinline__ T from_above(unsigned everyone, T value, unsigned distance) {
         Parts parts = parts_of(value);
 #pragma unroll
-        for (unsigned word = 0; word < kWords; ++word) parts.part[word] = __shfl_down_sync(everyone, parts.part[word], distance);
+        for (unsigned word = 0; word < kWords; ++word)
+            parts.part[word] = __shfl_down_sync(everyone, parts.part[word], distance);
         return value_of(parts);
     }
 
@@ -166,7 +178,8 @@ private:
         const Operation combine{};
         if (lane == 0) {
             if (quarter >= 2)
-                while (detail::load_relaxed(state_->done[(quarter - 2) % 4]) < ((quarter - 2) / 4 + 1) * kQuarter) {}
+                while (detail::load_relaxed(state_->done[(quarter - 2) % 4]) <
+                       ((quarter - 2) / 4 + 1) * kQuarter) {}
             detail::fence();
             if (number_ == 0) say(kWhole, combine(first_, own));
             else say(kOwn, own);
@@ -179,14 +192,16 @@ private:
             for (unsigned long long end = number_;;) {
                 const bool looks = end - limit > lane;
                 const unsigned long long at = looks ? end - 1 - lane : limit;
-                const unsigned limited = end - limit < lanes ? static_cast<unsigned>(end - limit) : lanes;
+                const unsigned limited =
+                    end - limit < lanes ? static_cast<unsigned>(end - limit) : lanes;
                 Parts said;
                 unsigned last;   // the lane of the last link that is needed
                 bool whole;
                 for (;;) {
                     const unsigned state = look_at(at, said);
                     const unsigned wholes = __ballot_sync(everyone, looks && state == kWhole);
-                    const unsigned known = __ballot_sync(everyone, looks && (state == kWhole || state == kOwn));
+                    const unsigned known =
+                        __ballot_sync(everyone, looks && (state == kWhole || state == kOwn));
                     whole = wholes != 0;
                     last = whole ? static_cast<unsigned>(detail::first_of(wholes)) : limited - 1;
                     const unsigned needed = last == 31 ? ~0u : (1u << (last + 1)) - 1;

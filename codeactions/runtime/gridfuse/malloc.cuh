@@ -28,10 +28,13 @@ struct alignas(16) Part {
 };
 
 constexpr std::size_t kMostTogether = std::size_t(1) << 40;   // no heap is that large
-constexpr std::size_t kNoPart = ~std::size_t(0);              // by a thread that comes along and wants nothing
+// by a thread that comes along and wants nothing
+constexpr std::size_t kNoPart = ~std::size_t(0);
 
 /// What a part of this size takes, with what stands in front of it.
-__device__ __forceinline__ unsigned long long part_bytes(std::size_t bytes) { return sizeof(Part) + (bytes + 15) / 16 * 16; }
+__device__ __forceinline__ unsigned long long part_bytes(std::size_t bytes) {
+    return sizeof(Part) + (bytes + 15) / 16 * 16;
+}
 
 /// The part that begins after `offset` bytes of other parts.
 __device__ __forceinline__ void* part_at(Together* whole, unsigned long long offset) {
@@ -55,12 +58,14 @@ __device__ __forceinline__ void* allocate_alone(std::size_t bytes) {
 
 }   // namespace detail
 
-/// malloc() for device code. The threads of a warp that happen to be here together allocate once. The
-/// memory is aligned to 16 bytes and must be given back with free_together(), by any thread of any kernel.
-/// nullptr if there is no memory for it. For 0 bytes it is a place of its own, as malloc() gives one on a GPU.
+/// malloc() for device code. The threads of a warp that happen to be here together allocate once.
+/// The memory is aligned to 16 bytes and must be given back with free_together(), by any thread of
+/// any kernel. nullptr if there is no memory for it. For 0 bytes it is a place of its own, as
+/// malloc() gives one on a GPU.
 __device__ inline void* malloc_together(std::size_t bytes) {
     const unsigned together = __activemask();
-    const int leader = detail::first_of(together), lane = static_cast<int>(detail::lane_of(detail::linear_thread()));
+    const int leader = detail::first_of(together),
+              lane = static_cast<int>(detail::lane_of(detail::linear_thread()));
     const bool takes_part = bytes <= detail::kMostTogether;
     const unsigned long long own = takes_part ? detail::part_bytes(bytes) : 0;
     unsigned long long before = 0, all = 0;
@@ -72,7 +77,8 @@ __device__ inline void* malloc_together(std::size_t bytes) {
     }
     const unsigned parts = detail::count_of(__ballot_sync(together, takes_part));
     unsigned long long whole = 0;
-    if (lane == leader && parts != 0) whole = reinterpret_cast<unsigned long long>(detail::allocate_together(all, parts));
+    if (lane == leader && parts != 0)
+        whole = reinterpret_cast<unsigned long long>(detail::allocate_together(all, parts));
     __syncwarp(together);   // the others may count parts that the leader has written
     whole = __shfl_sync(together, whole, leader);
     if (!takes_part) return nullptr;
@@ -80,9 +86,11 @@ __device__ inline void* malloc_together(std::size_t bytes) {
     return detail::part_at(reinterpret_cast<detail::Together*>(whole), before);
 }
 
-/// The same for a whole block: all its threads that have not returned must be here, as at a barrier.
+/// The same for a whole block: all its threads that have not returned must be here, as at a
+/// barrier.
 __device__ inline void* malloc_together_in_block(std::size_t bytes) {
-    constexpr unsigned kSizeBits = 53;   // for the bytes of all parts; 11 for the number of up to 1024 parts
+    // for the bytes of all parts; 11 for the number of up to 1024 parts
+    constexpr unsigned kSizeBits = 53;
     __shared__ unsigned long long cursor;   // number of parts, and their bytes
     __shared__ detail::Together* whole;
     const bool takes_part = bytes <= detail::kMostTogether;
@@ -107,7 +115,8 @@ __device__ inline void* malloc_together_in_block(std::size_t bytes) {
 /// free() for memory that malloc_together() gave. The last part to come back frees the whole.
 __device__ inline void free_together(const volatile void* memory) {
     if (memory == nullptr) return;
-    detail::Together* const whole = (static_cast<const detail::Part*>(const_cast<const void*>(memory)) - 1)->whole;
+    detail::Together* const whole =
+        (static_cast<const detail::Part*>(const_cast<const void*>(memory)) - 1)->whole;
     const unsigned together = __activemask();
     const unsigned same = __match_any_sync(together, reinterpret_cast<unsigned long long>(whole));
     __syncwarp(same);
@@ -123,8 +132,8 @@ __device__ inline void free_together(const volatile void* memory) {
 
 namespace detail {
 
-/// What a cudaMalloc() of a device fails with: it leaves the place as it is, and cudaGetLastError() tells of it. Who asks for nothing,
-/// or has no place, is told so.
+/// What a cudaMalloc() of a device fails with: it leaves the place as it is, and cudaGetLastError()
+/// tells of it. Who asks for nothing, or has no place, is told so.
 template <class T>
 __device__ __forceinline__ cudaError_t given(T** place, void* memory, bool asks) {
     if (!asks) return cudaMalloc(place, std::size_t(0));
@@ -159,7 +168,8 @@ __device__ __forceinline__ cudaError_t cuda_free_together(const void* memory) {
 /// free_together().
 template <class T>
 __device__ __forceinline__ T* new_together(std::size_t count) {
-    static_assert(std::is_trivially_default_constructible<T>::value && std::is_trivially_destructible<T>::value,
+    static_assert(std::is_trivially_default_constructible<T>::value &&
+                      std::is_trivially_destructible<T>::value,
                   "new_together constructs nothing");
     static_assert(alignof(T) <= 16, "over-aligned type");
     if (count > detail::kMostTogether / sizeof(T)) return nullptr;
@@ -169,11 +179,14 @@ __device__ __forceinline__ T* new_together(std::size_t count) {
 /// The same for a whole block.
 template <class T>
 __device__ __forceinline__ T* new_together_in_block(std::size_t count) {
-    static_assert(std::is_trivially_default_constructible<T>::value && std::is_trivially_destructible<T>::value,
+    static_assert(std::is_trivially_default_constructible<T>::value &&
+                      std::is_trivially_destructible<T>::value,
                   "new_together_in_block constructs nothing");
     static_assert(alignof(T) <= 16, "over-aligned type");
-    const bool possible = count <= detail::kMostTogether / sizeof(T);   // all threads must come to the barriers
-    return static_cast<T*>(malloc_together_in_block(possible ? count * sizeof(T) : detail::kNoPart));
+    // all threads must come to the barriers
+    const bool possible = count <= detail::kMostTogether / sizeof(T);
+    return static_cast<T*>(
+        malloc_together_in_block(possible ? count * sizeof(T) : detail::kNoPart));
 }
 
 }   // inline namespace v2

@@ -16,16 +16,20 @@ inline namespace v2 {
 
 namespace detail {
 
-/// Arena memory between launches: what a launch in a stream has used, the next launch in the same stream
-/// may use without asking CUDA for it, as it runs later. (Two calls of the pool cost about 2 us a launch.)
+/// Arena memory between launches: what a launch in a stream has used, the next launch in the same
+/// stream may use without asking CUDA for it, as it runs later. (Two calls of the pool cost about 2
+/// us a launch.)
 class KeptMemory {
 public:
-    /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its size,
-    /// `zeros` the number of bytes at its front that are zero when a launch in this stream begins; `turn` is as it was given.
-    void* take(int device, unsigned long long stream, std::size_t& bytes, std::size_t& zeros, unsigned& turn) {
+    /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its
+    /// size, `zeros` the number of bytes at its front that are zero when a launch in this stream
+    /// begins; `turn` is as it was given.
+    void* take(int device, unsigned long long stream, std::size_t& bytes, std::size_t& zeros,
+               unsigned& turn) {
         const Lock lock(held_);
         for (Piece& piece : pieces_) {
-            if (piece.memory != nullptr && piece.stream == stream && piece.device == device && piece.bytes >= bytes) {
+            if (piece.memory != nullptr && piece.stream == stream && piece.device == device &&
+                piece.bytes >= bytes) {
                 void* const memory = piece.memory;
                 piece.memory = nullptr;
                 bytes = piece.bytes;
@@ -37,10 +41,11 @@ public:
         return nullptr;
     }
 
-    /// Keeps memory for later launches in this stream, whose id is `id`; false if there is no place for it, or if it would be more than
-    /// `most` bytes of the device. What is kept of this stream makes way, as that is large enough for later launches.
-    bool give(int device, cudaStream_t stream, unsigned long long id, void* memory, std::size_t bytes, std::size_t zeros, unsigned turn,
-              std::size_t most) {
+    /// Keeps memory for later launches in this stream, whose id is `id`; false if there is no place
+    /// for it, or if it would be more than `most` bytes of the device. What is kept of this stream
+    /// makes way, as that is large enough for later launches.
+    bool give(int device, cudaStream_t stream, unsigned long long id, void* memory,
+              std::size_t bytes, std::size_t zeros, unsigned turn, std::size_t most) {
         void* leaving[kPieces];
         std::size_t count = 0;
         const bool kept = keep({memory, bytes, zeros, id, device, turn}, most, leaving, count);
@@ -70,17 +75,21 @@ private:
         unsigned turn = 0;
     };
 
-    /// Puts a piece among those that are kept; `leaving`: the memory of `count` pieces of its stream that make way.
+    /// Puts a piece among those that are kept; `leaving`: the memory of `count` pieces of its
+    /// stream that make way.
     bool keep(const Piece& given, std::size_t most, void** leaving, std::size_t& count) {
         const Lock lock(held_);
         std::size_t own = given.bytes, others = 0;
         for (const Piece& piece : pieces_) {
-            if (piece.memory != nullptr && piece.device == given.device) (piece.stream == given.stream ? own : others) += piece.bytes;
+            if (piece.memory != nullptr && piece.device == given.device)
+                (piece.stream == given.stream ? own : others) += piece.bytes;
         }
         if (others > most || given.bytes > most - others) return false;
         for (Piece& piece : pieces_) {
             if (own <= most - others) break;
-            if (piece.memory == nullptr || piece.device != given.device || piece.stream != given.stream) continue;
+            if (piece.memory == nullptr || piece.device != given.device ||
+                piece.stream != given.stream)
+                continue;
             leaving[count++] = piece.memory;
             piece.memory = nullptr;
             own -= piece.bytes;
@@ -105,19 +114,23 @@ public:
     explicit StreamMemory(KeptMemory& kept = KeptMemory::instance()) : kept_(kept) {}
     ~StreamMemory() {
         if (memory_ == nullptr) return;
-        if (keep_ && kept_.give(device_, stream_, stream_id_, memory_, bytes_, states_, turn_ ^ 1, most_kept(device_))) return;
+        if (keep_ && kept_.give(device_, stream_, stream_id_, memory_, bytes_, states_, turn_ ^ 1,
+                                most_kept(device_)))
+            return;
         (void)cudaFreeAsync(memory_, stream_);
     }
     StreamMemory(const StreamMemory&) = delete;
     StreamMemory& operator=(const StreamMemory&) = delete;
 
-    /// Takes `bytes` bytes, the first `states` of them zero: the kernel leaves them so. False if there are none.
+    /// Takes `bytes` bytes, the first `states` of them zero: the kernel leaves them so. False if
+    /// there are none.
     bool take(cudaStream_t stream, std::size_t states, std::size_t bytes) {
         stream_ = stream;
         if (cudaGetDevice(&device_) != cudaSuccess) return false;
         // The memory of a graph belongs to the graph, which runs when and where it likes.
         cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-        keep_ = cudaStreamIsCapturing(stream_, &capturing) == cudaSuccess && capturing == cudaStreamCaptureStatusNone &&
+        keep_ = cudaStreamIsCapturing(stream_, &capturing) == cudaSuccess &&
+                capturing == cudaStreamCaptureStatusNone &&
                 cudaStreamGetId(stream_, &stream_id_) == cudaSuccess;
         bytes_ = bytes;
         states_ = states;
@@ -125,7 +138,9 @@ public:
         void* memory = keep_ ? kept_.take(device_, stream_id_, bytes_, zeros, turn_) : nullptr;
         if (memory == nullptr) {
             const cudaMemPool_t pool = pool_of(device_);
-            if (pool == nullptr || cudaMallocFromPoolAsync(&memory, bytes, pool, stream_) != cudaSuccess) return false;
+            if (pool == nullptr ||
+                cudaMallocFromPoolAsync(&memory, bytes, pool, stream_) != cudaSuccess)
+                return false;
         }
         if (zeros < states && cudaMemsetAsync(memory, 0, states, stream_) != cudaSuccess) {
             (void)cudaFreeAsync(memory, stream_);
@@ -150,15 +165,16 @@ public:
 private:
     static constexpr int kDevices = 64;
 
-    // What is kept of a device's memory at most, and what its pool keeps: a part of all that it has. The rest of it goes back to the
-    // system, for whoever asks for memory next. Known when there is a pool.
+    // What is kept of a device's memory at most, and what its pool keeps: a part of all that it
+    // has. The rest of it goes back to the system, for whoever asks for memory next. Known when
+    // there is a pool.
     static std::atomic<std::size_t>& most_kept(int device) {
         static std::atomic<std::size_t> most[kDevices];
         return most[device];
     }
 
-    // A pool of our own for each device, which keeps the memory that is given back: the default pool
-    // returns it to the system at every synchronisation, and has to ask for it again.
+    // A pool of our own for each device, which keeps the memory that is given back: the default
+    // pool returns it to the system at every synchronisation, and has to ask for it again.
     static cudaMemPool_t pool_of(int device) {
         static std::atomic<cudaMemPool_t> pools[kDevices];
         if (device < 0 || device >= kDevices) return nullptr;
@@ -179,7 +195,8 @@ private:
             most_kept(device).store(static_cast<std::size_t>(keep), std::memory_order_relaxed);
             // Another thread may have made one meanwhile: that one is the pool then.
             cudaMemPool_t first = nullptr;
-            if (!pools[device].compare_exchange_strong(first, pool, std::memory_order_acq_rel, std::memory_order_acquire)) {
+            if (!pools[device].compare_exchange_strong(first, pool, std::memory_order_acq_rel,
+                                                       std::memory_order_acquire)) {
                 (void)cudaMemPoolDestroy(pool);
                 pool = first;
             }

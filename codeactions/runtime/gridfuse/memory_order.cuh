@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Accesses to memory that other threads write at the same time, and the order of what a thread does there.
+// Accesses to memory that other threads write at the same time, and the order of what a thread does
+// there.
 
 #ifndef GRIDFUSE_MEMORY_ORDER_CUH
 #define GRIDFUSE_MEMORY_ORDER_CUH
@@ -21,7 +22,8 @@ __device__ __forceinline__ void store_relaxed(T& place, T value) {
     *const_cast<volatile T*>(&place) = value;
 }
 
-/// Orders acquire and release with the whole device, which costs less than __threadfence(): that one is sequentially consistent.
+/// Orders acquire and release with the whole device, which costs less than __threadfence(): that
+/// one is sequentially consistent.
 __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 }   // namespace detail

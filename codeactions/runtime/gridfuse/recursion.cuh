@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Recursion. A kernel that launches itself is run by one grid that stays: Recursion writes down in a Worklist what is launched,
-// and the grid's blocks take it from there. launch_recursion starts it.
+// Recursion. A kernel that launches itself is run by one grid that stays: Recursion writes down in
+// a Worklist what is launched, and the grid's blocks take it from there. launch_recursion starts
+// it.
 
 #ifndef GRIDFUSE_RECURSION_CUH
 #define GRIDFUSE_RECURSION_CUH
@@ -29,9 +30,11 @@ namespace detail {
 
 /// The counters of a worklist, each where nobody else disturbs it. All zero at first.
 struct WorkCounters {
-    alignas(kSliceAlignment) unsigned long long taken;   // tickets: every block that asks for work gets the next one
+    // tickets: every block that asks for work gets the next one
+    alignas(kSliceAlignment) unsigned long long taken;
     alignas(kSliceAlignment) unsigned long long added;   // records that have got a place
-    // Records that are not done, and -1 when the entry grid is done, too: what is left is one more than this.
+    // Records that are not done, and -1 when the entry grid is done, too: what is left is one more
+    // than this.
     alignas(kSliceAlignment) unsigned long long left;
     unsigned long long entered;                          // blocks of the entry grid that are done
     alignas(kSliceAlignment) unsigned done;              // nothing is left
@@ -49,7 +52,8 @@ struct Work {
 /// What the type of a flattened kernel says.
 template <class Function>
 struct Flattened {
-    static_assert(sizeof(Function) == 0, "a flattened kernel is a void (gridfuse::Worklist<Args>, ...)");
+    static_assert(sizeof(Function) == 0,
+                  "a flattened kernel is a void (gridfuse::Worklist<Args>, ...)");
 };
 template <class T, class... Uniform>
 struct Flattened<void (*)(Worklist<T>, Uniform...)> {
@@ -58,15 +62,18 @@ struct Flattened<void (*)(Worklist<T>, Uniform...)> {
     static constexpr unsigned kUniform = sizeof...(Uniform);
 };
 
-constexpr unsigned kMostWorkAtOnce = 1u << 12;   // a grid of more blocks is worth a launch of its own
+// a grid of more blocks is worth a launch of its own
+constexpr unsigned kMostWorkAtOnce = 1u << 12;
 
 }   // namespace detail
 
-/// Blocks that wait to be run, with arguments of type `Args`: the first parameter of a flattened kernel, made by
-/// launch_recursion. A view. A Worklist without memory stands for one grid that is launched by itself.
+/// Blocks that wait to be run, with arguments of type `Args`: the first parameter of a flattened
+/// kernel, made by launch_recursion. A view. A Worklist without memory stands for one grid that is
+/// launched by itself.
 template <class Args>
 class Worklist {
-    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+    static_assert(std::is_trivially_copyable<Args>::value,
+                  "the arguments of a launch are copied byte by byte");
 
 public:
     Worklist() = default;
@@ -79,19 +86,23 @@ private:
 
     using Work = detail::Work<Args>;
 
-    __host__ __device__ __forceinline__ explicit Worklist(const detail::Bytes<Args>& first) : first_(first) {}
+    __host__ __device__ __forceinline__ explicit Worklist(const detail::Bytes<Args>& first)
+        : first_(first) {}
 
-    // Behind the counters stands, for each place, twice how often it was emptied, plus one while it holds something; then what it
-    // holds.
+    // Behind the counters stands, for each place, twice how often it was emptied, plus one while it
+    // holds something; then what it holds.
     __host__ __device__ __forceinline__ static unsigned* turns(detail::WorkCounters* counters) {
         return reinterpret_cast<unsigned*>(counters + 1);
     }
-    __host__ __device__ __forceinline__ static Work* places(detail::WorkCounters* counters, unsigned bits) {
-        return reinterpret_cast<Work*>(reinterpret_cast<unsigned char*>(counters) + bytes_in_front(bits));
+    __host__ __device__ __forceinline__ static Work* places(detail::WorkCounters* counters,
+                                                            unsigned bits) {
+        return reinterpret_cast<Work*>(reinterpret_cast<unsigned char*>(counters) +
+                                       bytes_in_front(bits));
     }
     __host__ __device__ __forceinline__ static constexpr std::size_t bytes_in_front(unsigned bits) {
-        return (sizeof(detail::WorkCounters) + (sizeof(unsigned) << bits) + detail::kSliceAlignment - 1) / detail::kSliceAlignment *
-               detail::kSliceAlignment;
+        return (sizeof(detail::WorkCounters) + (sizeof(unsigned) << bits) +
+                detail::kSliceAlignment - 1) /
+               detail::kSliceAlignment * detail::kSliceAlignment;
     }
 
     detail::WorkCounters* counters_ = nullptr;
@@ -100,19 +111,22 @@ private:
     detail::Bytes<Args> first_;           // its arguments
 };
 
-/// Runs a kernel that launches itself, in one grid that stays: its blocks take from a Worklist what is to be run, and write
-/// down there what is launched. Declared at the top of a flattened kernel, whose only further statement is for_each_block:
+/// Runs a kernel that launches itself, in one grid that stays: its blocks take from a Worklist what
+/// is to be run, and write down there what is launched. Declared at the top of a flattened kernel,
+/// whose only further statement is for_each_block:
 ///
 ///     __global__ void walk_flattened(gridfuse::Worklist<walk_args> worklist, const Tree* tree) {
 ///         gridfuse::Recursion<walk_flattened> walks(worklist, tree);
-///         walks.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const walk_args& args) {
-///             walk_body(walks, blockIdx, gridDim, blockDim, tree, args.node);   // calls walks.launch(1, blockDim, {child})
+///         walks.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+///                                  const walk_args& args) {
+///             walk_body(walks, blockIdx, gridDim, blockDim, tree, args.node);   // calls
+///             walks.launch(1, blockDim, {child})
 ///         });
 ///     }
 ///
-/// A block that finds nothing to do waits until there is something, or until all is done. It has a ticket for the place at which it
-/// waits, and whoever gets that place fills it at once; so what waits is never waited for, and it is enough that the blocks that
-/// have begun go on.
+/// A block that finds nothing to do waits until there is something, or until all is done. It has a
+/// ticket for the place at which it waits, and whoever gets that place fills it at once; so what
+/// waits is never waited for, and it is enough that the blocks that have begun go on.
 template <auto Kernel>
 class Recursion {
     using Args = typename detail::Flattened<decltype(Kernel)>::Args;
@@ -121,27 +135,36 @@ class Recursion {
     using Work = detail::Work<Args>;
 
 public:
-    /// `worklist`: the kernel's first argument, or `{}`, with which each launch goes out by itself. `uniform`: its further arguments.
+    /// `worklist`: the kernel's first argument, or `{}`, with which each launch goes out by itself.
+    /// `uniform`: its further arguments.
     template <class... Uniform>
     __device__ __forceinline__ explicit Recursion(const List& worklist, const Uniform&... uniform)
         : list_(worklist), uniform_(uniform...) {
-        static_assert(sizeof...(Uniform) == detail::Flattened<decltype(Kernel)>::kUniform, "an argument for each parameter after the worklist");
+        static_assert(sizeof...(Uniform) == detail::Flattened<decltype(Kernel)>::kUniform,
+                      "an argument for each parameter after the worklist");
     }
     Recursion(const Recursion&) = delete;
     Recursion& operator=(const Recursion&) = delete;
 
-    /// Launches the kernel again: its blocks are written down, and run by blocks that have nothing else to do. A grid with blocks
-    /// of another size, with more shared memory, with very many blocks, or for which there is no room is launched by itself.
-    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) { launch(grid, block, 0, args); }
-    __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
+    /// Launches the kernel again: its blocks are written down, and run by blocks that have nothing
+    /// else to do. A grid with blocks of another size, with more shared memory, with very many
+    /// blocks, or for which there is no room is launched by itself.
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) {
+        launch(grid, block, 0, args);
+    }
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes,
+                                           const Args& args) {
         if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
         const detail::Bytes<Args> bytes(args);
-        if (list_.counters_ != nullptr && write_down(list_.counters_, list_.bits_, grid, block, shared_bytes, bytes)) return;
+        if (list_.counters_ != nullptr &&
+            write_down(list_.counters_, list_.bits_, grid, block, shared_bytes, bytes))
+            return;
         launch_alone(Common(uniform_), grid, block, shared_bytes, bytes);
     }
 
-    /// Runs `body(blockIdx, gridDim, blockDim, args)` for every block that there is to run. All threads call it, once. All
-    /// threads of the block, or none, must come to each barrier in `body`.
+    /// Runs `body(blockIdx, gridDim, blockDim, args)` for every block that there is to run. All
+    /// threads call it, once. All threads of the block, or none, must come to each barrier in
+    /// `body`.
     template <class Body>
     __device__ __forceinline__ void for_each_block(Body&& body) const {
         if (list_.counters_ == nullptr) {
@@ -178,7 +201,8 @@ public:
             __syncthreads();   // all have read it
             if (last && source == kQueue) {
                 detail::fence();   // what was read there was read before
-                detail::store_relaxed(turns[place], 2 * static_cast<unsigned>(current.ticket >> list_.bits_) + 2);
+                detail::store_relaxed(turns[place],
+                                      2 * static_cast<unsigned>(current.ticket >> list_.bits_) + 2);
             }
             const dim3 grid(work.grid_x, (work.grid_yz & 65535) + 1, (work.grid_yz >> 16) + 1);
             uint3 block;
@@ -240,7 +264,8 @@ private:
         current.source = kQueue;
         current.entered = false;
         current.ticket = ticket;
-        for (unsigned pause = 32; detail::load_relaxed(mark) != turn; pause = pause < 256 ? 2 * pause : pause) {
+        for (unsigned pause = 32; detail::load_relaxed(mark) != turn;
+             pause = pause < 256 ? 2 * pause : pause) {
             if (detail::load_relaxed(list_.counters_->done) != 0) {
                 current.source = kNone;
                 return;
@@ -257,18 +282,22 @@ private:
         if (atomicAdd(&counters.left, ~0ull) == 0) detail::store_relaxed(counters.done, 1u);
     }
 
-    // Two functions, so that neither needs many registers: the kernel has as many as it takes to call them.
-    static __device__ __noinline__ void launch_alone(const Common& uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
+    // Two functions, so that neither needs many registers: the kernel has as many as it takes to
+    // call them.
+    static __device__ __noinline__ void launch_alone(const Common& uniform, dim3 grid, dim3 block,
+                                                     std::size_t shared_bytes,
                                                      const detail::Bytes<Args>& args) {
         atomicAdd(&detail::direct_launches, 1ull);
         uniform.apply([&](const auto&... values) {
             Kernel<<<grid, block, shared_bytes, cudaStreamFireAndForget>>>(List(args), values...);
         });
     }
-    static __device__ __noinline__ bool write_down(detail::WorkCounters* counters, unsigned bits, dim3 grid, dim3 block,
-                                                   std::size_t shared_bytes, const detail::Bytes<Args>& args) {
+    static __device__ __noinline__ bool write_down(detail::WorkCounters* counters, unsigned bits,
+                                                   dim3 grid, dim3 block, std::size_t shared_bytes,
+                                                   const detail::Bytes<Args>& args) {
         const bool alike = block.x == blockDim.x && block.y == blockDim.y && block.z == blockDim.z;
-        if (!alike || !detail::valid_grid(grid) || shared_bytes > detail::dynamic_shared_bytes()) return false;
+        if (!alike || !detail::valid_grid(grid) || shared_bytes > detail::dynamic_shared_bytes())
+            return false;
         const unsigned long long all = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
         if (all > detail::kMostWorkAtOnce) return false;
         const unsigned count = static_cast<unsigned>(all);
@@ -282,19 +311,23 @@ private:
         if (count > kept) {
             const unsigned more = count - kept;
             // One place stays empty, as one record more than `left` says may not be done.
-            if (atomicAdd(&counters->left, static_cast<unsigned long long>(more)) + more >= capacity) {
+            if (atomicAdd(&counters->left, static_cast<unsigned long long>(more)) + more >=
+                capacity) {
                 atomicAdd(&counters->left, ~static_cast<unsigned long long>(more) + 1);
                 if (kept != 0) atomicExch(&current.kept, 0u);
                 return false;
             }
-            const unsigned long long begin = atomicAdd(&counters->added, static_cast<unsigned long long>(more));
+            const unsigned long long begin =
+                atomicAdd(&counters->added, static_cast<unsigned long long>(more));
             if (begin + more > capacity) {
-                // Whoever had the place before has a ticket for it and is about to read it, or has done so.
+                // Whoever had the place before has a ticket for it and is about to read it, or has
+                // done so.
 #pragma unroll 1
                 for (unsigned i = 0; i < more; ++i) {
                     const unsigned long long at = begin + i;
                     const unsigned turn = 2 * static_cast<unsigned>(at >> bits);
-                    while (detail::load_relaxed(turns[at & (capacity - 1)]) != turn) __nanosleep(32);
+                    while (detail::load_relaxed(turns[at & (capacity - 1)]) != turn)
+                        __nanosleep(32);
                 }
                 detail::fence();
             }
@@ -306,11 +339,13 @@ private:
                 work.grid_yz = grid_yz;
                 work.args = args;
             }
-            detail::fence();   // release: these, and what the launching thread has written or knows of
+            // release: these, and what the launching thread has written or knows of
+            detail::fence();
 #pragma unroll 1
             for (unsigned i = 0; i < more; ++i) {
                 const unsigned long long at = begin + i;
-                detail::store_relaxed(turns[at & (capacity - 1)], 2 * static_cast<unsigned>(at >> bits) + 1);
+                detail::store_relaxed(turns[at & (capacity - 1)],
+                                      2 * static_cast<unsigned>(at >> bits) + 1);
             }
         }
         if (kept != 0) {
@@ -334,11 +369,13 @@ class WorklistOwner {
     using Work = detail::Work<Args>;
 
 public:
-    WorklistOwner(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const Args& first)
+    WorklistOwner(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                  const Args& first)
         : list_(detail::Bytes<Args>(first)) {
         if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;
         const cudaError_t before = cudaPeekAtLastError();
-        if (!take(grid, block, shared_bytes, stream) && before == cudaSuccess) (void)cudaGetLastError();
+        if (!take(grid, block, shared_bytes, stream) && before == cudaSuccess)
+            (void)cudaGetLastError();
     }
     WorklistOwner(const WorklistOwner&) = delete;
     WorklistOwner& operator=(const WorklistOwner&) = delete;
@@ -350,9 +387,11 @@ private:
     bool take(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream) {
         int device = 0, multiprocessors = 0, resident = 0;
         if (cudaGetDevice(&device) != cudaSuccess ||
-            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
-            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, Kernel, static_cast<int>(block.x * block.y * block.z),
-                                                          shared_bytes) != cudaSuccess ||
+            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) !=
+                cudaSuccess ||
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                &resident, Kernel, static_cast<int>(block.x * block.y * block.z), shared_bytes) !=
+                cudaSuccess ||
             resident * multiprocessors <= 0)
             return false;
         constexpr std::size_t zeros = Worklist<Args>::bytes_in_front(Bits);
@@ -377,21 +416,25 @@ template <auto Kernel, unsigned Bits, class Function = decltype(Kernel)>
 struct Launcher;
 template <auto Kernel, unsigned Bits, class T, class... Uniform>
 struct Launcher<Kernel, Bits, void (*)(Worklist<T>, Uniform...)> {
-    void operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const T& first, Uniform... uniform) const {
+    void operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                    const T& first, Uniform... uniform) const {
         const WorklistOwner<Kernel, Bits> owner(grid, block, shared_bytes, stream, first);
-        Kernel<<<owner.blocks() != 0 ? dim3(owner.blocks()) : grid, block, shared_bytes, stream>>>(owner.list(), uniform...);
+        Kernel<<<owner.blocks() != 0 ? dim3(owner.blocks()) : grid, block, shared_bytes, stream>>>(
+            owner.list(), uniform...);
     }
 };
 
 }   // namespace detail
 
-/// Launches a kernel that launches itself, flattened, in place of `kernel<<<grid, block, shared_bytes, stream>>>(...)`:
+/// Launches a kernel that launches itself, flattened, in place of `kernel<<<grid, block,
+/// shared_bytes, stream>>>(...)`:
 ///
 ///     gridfuse::launch_recursion<walk_flattened>(1, 128, 0, stream, {root}, tree);
 ///
-/// In braces stand the arguments that differ between its launches, after them the others. As many blocks as the device can run
-/// at a time do the work of the grid and of all that it launches. 1 << `Bits` blocks may be waiting or running at a time, besides those of the
-/// grid. What is launched beyond that goes out by itself, and so does every launch without memory for a worklist.
+/// In braces stand the arguments that differ between its launches, after them the others. As many
+/// blocks as the device can run at a time do the work of the grid and of all that it launches. 1 <<
+/// `Bits` blocks may be waiting or running at a time, besides those of the grid. What is launched
+/// beyond that goes out by itself, and so does every launch without memory for a worklist.
 template <auto Kernel, unsigned Bits = 18>
 inline constexpr detail::Launcher<Kernel, Bits> launch_recursion{};
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Thread reuse. Nothing is launched: threads that are through with the parent's body run the child grids that they have launched there.
+// Thread reuse. Nothing is launched: threads that are through with the parent's body run the child
+// grids that they have launched there.
 //
-//     __device__ void visit_body(gridfuse::ThreadReuse<gridfuse::BySize, expand_args, 128>& expands, const int* row, int* dist, int n) {
+//     __device__ void visit_body(gridfuse::ThreadReuse<gridfuse::BySize, expand_args,
+//                                128>& expands, const int* row, int* dist, int n) {
 //         ...
 //         if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
 //     }
@@ -10,12 +12,14 @@
 //     __global__ void visit(const int* row, int* dist, int n) {
 //         gridfuse::ThreadReuse<gridfuse::BySize, expand_args, 128> expands;
 //         visit_body(expands, row, dist, n);
-//         expands.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+//         expands.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
+//                                     dim3 blockDim, const expand_args& args) {
 //             expand_thread(threadIdx, blockIdx, gridDim, blockDim, dist, args.begin, args.count);
 //         });
 //     }
 //
-// Threads of a child have nothing to do with each other. All threads of a block come to for_each_thread, once.
+// Threads of a child have nothing to do with each other. All threads of a block come to
+// for_each_thread, once.
 
 #ifndef GRIDFUSE_REUSE_CUH
 #define GRIDFUSE_REUSE_CUH
@@ -37,13 +41,15 @@ struct ByWarp {};
 /// Assignment: the threads of a block run what these have launched.
 struct ByBlock {};
 
-/// Assignment: the threads of a warp run the small child grids that these have launched, those of a block the large ones.
+/// Assignment: the threads of a warp run the small child grids that these have launched, those of a
+/// block the large ones.
 struct BySize {};
 
 namespace detail {
 
-// A warp that runs what is small runs a child grid of fewer threads than this. Of a warp that has more to do than the second number it
-// keeps those of no more than the third. Measured on an H100 with breadth-first search and shortest paths (docs/scale.md).
+// A warp that runs what is small runs a child grid of fewer threads than this. Of a warp that has
+// more to do than the second number it keeps those of no more than the third. Measured on an H100
+// with breadth-first search and shortest paths (docs/scale.md).
 constexpr unsigned kSmall = 128;
 constexpr unsigned kMuchForWarp = 1024;
 constexpr unsigned kTiny = 32;
@@ -84,7 +90,8 @@ struct alignas(alignof(Args) > alignof(unsigned) ? alignof(Args) : alignof(unsig
         const dim3 blocks = grid.get();
         uint3 block = {0, 0, 0}, thread = {0, 0, 0};
         if constexpr (kKnowsThreads<Args>) {
-            // Of an int at most: with a constant block the compiler sees that blockIdx.x * blockDim.x + threadIdx.x is the number.
+            // Of an int at most: with a constant block the compiler sees that blockIdx.x *
+            // blockDim.x + threadIdx.x is the number.
             const unsigned own = static_cast<unsigned>(number);
             thread.x = own % X;
             block.x = own / X;
@@ -109,7 +116,8 @@ struct alignas(alignof(Args) > alignof(unsigned) ? alignof(Args) : alignof(unsig
 #pragma unroll
         for (unsigned i = 0; i < words; ++i) {
             const unsigned word = reinterpret_cast<const unsigned*>(this)[i];
-            reinterpret_cast<unsigned*>(&other)[i] = __shfl_sync(lanes, word, static_cast<int>(lane));
+            reinterpret_cast<unsigned*>(&other)[i] =
+                __shfl_sync(lanes, word, static_cast<int>(lane));
         }
         return other;
     }
@@ -172,14 +180,17 @@ __device__ __forceinline__ unsigned sum_up_to(unsigned lanes, unsigned value) {
 /// The launch of a thread, and how it is run with those of others.
 template <class Args, unsigned X, unsigned Y, unsigned Z>
 class Reuse {
-    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+    static_assert(std::is_trivially_copyable<Args>::value,
+                  "the arguments of a launch are copied byte by byte");
     static_assert(valid_block(dim3(X, Y, Z)), "no block can have this size");
-    static_assert(!kKnowsThreads<Args> || Y * Z == 1, "threads() counts those of a grid of one dimension");
+    static_assert(!kKnowsThreads<Args> || Y * Z == 1,
+                  "threads() counts those of a grid of one dimension");
 
 protected:
     using Record = Reused<Args, X, Y, Z>;
 
-    // Stops the kernel where a launch isn't as it was said to be; that CUDA refuses one is no such case.
+    // Stops the kernel where a launch isn't as it was said to be; that CUDA refuses one is no such
+    // case.
     __device__ __forceinline__ void take(dim3 grid, dim3 block, const Args& args) {
         if (!valid_grid(grid)) return;
         if (block.x != X || block.y != Y || block.z != Z) __trap();
@@ -195,34 +206,44 @@ protected:
         record_.grid.set(grid);
     }
 
-    /// Whether some thread of the block has a launch. All threads of the block come here first, as most blocks have nothing to do, often.
-    __device__ __forceinline__ bool block_has_some() const { return __syncthreads_or(threads_ != 0); }
+    /// Whether some thread of the block has a launch. All threads of the block come here first, as
+    /// most blocks have nothing to do, often.
+    __device__ __forceinline__ bool block_has_some() const {
+        return __syncthreads_or(threads_ != 0);
+    }
 
-    /// Whether this thread's launch is one that its warp runs, where the block, or a grid, runs others.
+    /// Whether this thread's launch is one that its warp runs, where the block, or a grid, runs
+    /// others.
     __device__ __forceinline__ bool is_small() const {
         const bool small = threads_ < kSmall;
         const unsigned sum = sum_of(lanes(), width(), small ? static_cast<unsigned>(threads_) : 0);
         return sum > kMuchForWarp ? threads_ <= kTiny : small;
     }
 
-    /// Whether the launches of those threads of the warp that say so are many threads together: `at_least`, 2^26 at most.
+    /// Whether the launches of those threads of the warp that say so are many threads together:
+    /// `at_least`, 2^26 at most.
     __device__ __forceinline__ bool are_many(bool takes_part, unsigned at_least) const {
         const unsigned own = threads_ < at_least ? static_cast<unsigned>(threads_) : at_least;
         return sum_of(lanes(), width(), takes_part ? own : 0) >= at_least;
     }
 
-    /// The warp runs the launches of those threads that say so, laid end to end (Merrill, Garland and Grimshaw, PPoPP 2012, section 5.1:
-    /// scan-based gathering). `Any`: some may be large, and come one by one.
+    /// The warp runs the launches of those threads that say so, laid end to end (Merrill, Garland
+    /// and Grimshaw, PPoPP 2012, section 5.1: scan-based gathering). `Any`: some may be large, and
+    /// come one by one.
     template <bool Any, class Body>
     __device__ __forceinline__ void by_warp(bool takes_part, Body&& body) const {
-        const unsigned lanes = this->lanes(), width = this->width(), lane = lane_of(linear_thread());
+        const unsigned lanes = this->lanes(), width = this->width(),
+                       lane = lane_of(linear_thread());
         __syncwarp(lanes);
         if constexpr (Any) {
-            for (unsigned large = __ballot_sync(lanes, takes_part && threads_ >= kLarge); large != 0; large &= large - 1) {
+            for (unsigned large = __ballot_sync(lanes, takes_part && threads_ >= kLarge);
+                 large != 0; large &= large - 1) {
                 const unsigned owner = static_cast<unsigned>(first_of(large));
                 const Record record = record_.from(lanes, owner);
-                const unsigned long long threads = __shfl_sync(lanes, threads_, static_cast<int>(owner));
-                for (unsigned long long number = lane; number < threads; number += width) record.run(number, body);
+                const unsigned long long threads =
+                    __shfl_sync(lanes, threads_, static_cast<int>(owner));
+                for (unsigned long long number = lane; number < threads; number += width)
+                    record.run(number, body);
                 __syncwarp(lanes);
             }
             takes_part = takes_part && threads_ < kLarge;
@@ -231,7 +252,8 @@ protected:
         const unsigned having = __ballot_sync(lanes, own != 0);
         if (having == 0) return;
         // The lanes that have a launch come first.
-        const unsigned launches = count_of(having), from = lane < launches ? lane_at(having, lane) : 0;
+        const unsigned launches = count_of(having),
+                       from = lane < launches ? lane_at(having, lane) : 0;
         const Record record = record_.from(lanes, from);
         own = __shfl_sync(lanes, own, static_cast<int>(from));
         if (lane >= launches) own = 0;
@@ -251,9 +273,11 @@ protected:
         }
     }
 
-    /// The same for a block. `noticed(threads)`: called by one thread, with what there is for the block to do.
+    /// The same for a block. `noticed(threads)`: called by one thread, with what there is for the
+    /// block to do.
     template <class Body, class Noticed>
-    __device__ __forceinline__ void by_block(bool takes_part, Body&& body, Noticed&& noticed) const {
+    __device__ __forceinline__ void by_block(bool takes_part, Body&& body,
+                                             Noticed&& noticed) const {
         __shared__ unsigned long long cursor;   // launches and threads that have been taken up
         __shared__ unsigned long long first[kTakenUp + 1];
         __shared__ Bytes<Record> records[kTakenUp];
@@ -305,8 +329,9 @@ private:
 
 }   // namespace detail
 
-/// Takes the launches of a thread in the parent's body, and runs them behind it. `Args` are the arguments that differ from launch to launch;
-/// with a member function `threads()` only the first so many threads of a grid are run. The child's blocks have X by Y by Z threads.
+/// Takes the launches of a thread in the parent's body, and runs them behind it. `Args` are the
+/// arguments that differ from launch to launch; with a member function `threads()` only the first
+/// so many threads of a grid are run. The child's blocks have X by Y by Z threads.
 template <class Assignment, class Args, unsigned X, unsigned Y = 1, unsigned Z = 1>
 class ThreadReuse : detail::Reuse<Args, X, Y, Z> {
     using Base = detail::Reuse<Args, X, Y, Z>;
@@ -317,24 +342,31 @@ public:
     ThreadReuse& operator=(const ThreadReuse&) = delete;
 
     /// In place of `child<<<grid, block>>>(args...)`, in a thread that comes there once at most.
-    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) { this->take(grid, block, args); }
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) {
+        this->take(grid, block, args);
+    }
 
-    /// The same in a thread that may come there more often: it runs all but its first launch by itself, by `serial(grid, block, args)`.
+    /// The same in a thread that may come there more often: it runs all but its first launch by
+    /// itself, by `serial(grid, block, args)`.
     template <class Serial>
-    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args, Serial&& serial) {
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args,
+                                           Serial&& serial) {
         if (!detail::valid_grid(grid)) return;
         if (this->threads_ != 0) serial(grid, block, args);
         else this->take(grid, block, args);
     }
 
-    /// Runs all that was launched: `body(threadIdx, blockIdx, gridDim, blockDim, args)` for each thread of the child grids.
+    /// Runs all that was launched: `body(threadIdx, blockIdx, gridDim, blockDim, args)` for each
+    /// thread of the child grids.
     template <class Body>
     __device__ __forceinline__ void for_each_thread(Body&& body) {
         const bool any = this->threads_ != 0;
         if constexpr (std::is_same<Assignment, ByWarp>::value) {
             this->template by_warp<true>(any, body);
         } else {
-            static_assert(std::is_same<Assignment, ByBlock>::value || std::is_same<Assignment, BySize>::value, "an assignment");
+            static_assert(
+                std::is_same<Assignment, ByBlock>::value || std::is_same<Assignment, BySize>::value,
+                "an assignment");
             if (!this->block_has_some()) return;
             bool small = false;
             if constexpr (std::is_same<Assignment, BySize>::value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Rounds. The host launches kernels again and again and copies a flag to know whether to go on: here one grid does so by itself, and
-// its blocks meet where one kernel ended and the next began.
+// Rounds. The host launches kernels again and again and copies a flag to know whether to go on:
+// here one grid does so by itself, and its blocks meet where one kernel ended and the next began.
 
 #ifndef GRIDFUSE_ROUNDS_CUH
 #define GRIDFUSE_ROUNDS_CUH
@@ -30,7 +30,8 @@ struct NoState {};
 struct Meeting {
     alignas(kSliceAlignment) unsigned arrived;       // blocks that are at this meeting
     alignas(kSliceAlignment) unsigned met;           // how often all of them have met
-    alignas(kSliceAlignment) unsigned long long read;   // what the last of them to arrive has read for all
+    // what the last of them to arrive has read for all
+    alignas(kSliceAlignment) unsigned long long read;
 };
 
 template <class State>
@@ -53,24 +54,30 @@ __device__ __forceinline__ bool are_words(const void* place, std::size_t bytes) 
     return ((reinterpret_cast<std::uintptr_t>(place) | bytes) & 3) == 0;
 }
 
-/// Copies a value of a few bytes from or to memory that other threads use before or after. `place` is aligned as its type asks for.
+/// Copies a value of a few bytes from or to memory that other threads use before or after. `place`
+/// is aligned as its type asks for.
 template <class T>
 __device__ __forceinline__ void copy_value(T* to, const volatile void* from, std::size_t bytes) {
     unsigned char* const target = reinterpret_cast<unsigned char*>(to);
-    for (std::size_t i = 0; i < bytes && i < sizeof(T); ++i) target[i] = static_cast<const volatile unsigned char*>(from)[i];
+    for (std::size_t i = 0; i < bytes && i < sizeof(T); ++i)
+        target[i] = static_cast<const volatile unsigned char*>(from)[i];
 }
 
 }   // namespace detail
 
-/// Rounds of kernels that one grid runs, in the place of a loop by the host: the first parameter of a kernel that run_rounds launches. The
-/// kernel reads as the host's loop did. All threads of the grid run it, with the same values in the same variables, and call the same
-/// functions in the same order, as cudaMemset() and launches into one stream are called: each begins when those before are done.
+/// Rounds of kernels that one grid runs, in the place of a loop by the host: the first parameter of
+/// a kernel that run_rounds launches. The kernel reads as the host's loop did. All threads of the
+/// grid run it, with the same values in the same variables, and call the same functions in the same
+/// order, as cudaMemset() and launches into one stream are called: each begins when those before
+/// are done.
 ///
-///     __global__ void relax_rounds(gridfuse::Rounds<relax_state> rounds, dim3 blocks, float* x, int* changed) {
+///     __global__ void relax_rounds(gridfuse::Rounds<relax_state> rounds, dim3 blocks, float* x,
+///                                  int* changed) {
 ///         int again = rounds.state().again;
 ///         do {
 ///             rounds.fill(changed, 0, sizeof(int));
-///             rounds.run(blocks, [&](uint3 blockIdx, dim3 gridDim) { relax_body(blockIdx, gridDim, blockDim, x, changed); });
+///             rounds.run(blocks, [&](uint3 blockIdx, dim3 gridDim) { relax_body(blockIdx,
+///                 gridDim, blockDim, x, changed); });
 ///             rounds.load(&again, changed, sizeof(int));
 ///         } while (again);
 ///         rounds.finish({again});
@@ -79,7 +86,8 @@ __device__ __forceinline__ void copy_value(T* to, const volatile void* from, std
 /// The blocks wait for each other: all of them have to be resident, which run_rounds sees to.
 template <class State = detail::NoState>
 class Rounds {
-    static_assert(std::is_trivially_copyable<State>::value, "what the loop keeps is copied byte by byte");
+    static_assert(std::is_trivially_copyable<State>::value,
+                  "what the loop keeps is copied byte by byte");
 
 public:
     Rounds() = default;
@@ -92,13 +100,15 @@ public:
         if (is_first()) memory_->left.state = state;
     }
 
-    /// Runs `body(blockIdx, gridDim)` for every block of a grid. All threads of a block, or none, must come to each barrier in `body`.
+    /// Runs `body(blockIdx, gridDim)` for every block of a grid. All threads of a block, or none,
+    /// must come to each barrier in `body`.
     template <class Body>
     __device__ __forceinline__ void run(dim3 grid, Body&& body) {
         run_blocks(grid, true, static_cast<Body&&>(body));
     }
 
-    /// The same for blocks of fewer threads than the loop's have, in one dimension, that don't meet at barriers.
+    /// The same for blocks of fewer threads than the loop's have, in one dimension, that don't meet
+    /// at barriers.
     template <class Body>
     __device__ __forceinline__ void run(dim3 grid, unsigned threads, Body&& body) {
         run_blocks(grid, detail::linear_thread() < threads, static_cast<Body&&>(body));
@@ -119,7 +129,8 @@ public:
     __device__ __forceinline__ void copy(void* to, const void* from, std::size_t bytes) {
         begin_change();
         if (detail::are_words(to, bytes) && detail::are_words(from, bytes)) {
-            for (std::size_t i = thread(); i < bytes / 4; i += threads()) static_cast<unsigned*>(to)[i] = static_cast<const unsigned*>(from)[i];
+            for (std::size_t i = thread(); i < bytes / 4; i += threads())
+                static_cast<unsigned*>(to)[i] = static_cast<const unsigned*>(from)[i];
         } else {
             for (std::size_t i = thread(); i < bytes; i += threads())
                 static_cast<unsigned char*>(to)[i] = static_cast<const unsigned char*>(from)[i];
@@ -131,7 +142,8 @@ public:
     __device__ __forceinline__ void store(void* place, const T* from, std::size_t bytes) {
         change([&] {
             const unsigned char* const source = reinterpret_cast<const unsigned char*>(from);
-            for (std::size_t i = 0; i < bytes && i < sizeof(T); ++i) static_cast<unsigned char*>(place)[i] = source[i];
+            for (std::size_t i = 0; i < bytes && i < sizeof(T); ++i)
+                static_cast<unsigned char*>(place)[i] = source[i];
         });
     }
 
@@ -183,17 +195,25 @@ private:
     // So many bytes one thread fills.
     static constexpr std::size_t kFew = 16;
 
-    static __device__ __forceinline__ bool is_first() { return detail::linear_block() == 0 && detail::linear_thread() == 0; }
-    static __device__ __forceinline__ std::size_t threads() { return static_cast<std::size_t>(gridDim.x) * detail::block_threads(); }
+    static __device__ __forceinline__ bool is_first() {
+        return detail::linear_block() == 0 && detail::linear_thread() == 0;
+    }
+    static __device__ __forceinline__ std::size_t threads() {
+        return static_cast<std::size_t>(gridDim.x) * detail::block_threads();
+    }
     static __device__ __forceinline__ std::size_t thread() {
-        return static_cast<std::size_t>(blockIdx.x) * detail::block_threads() + detail::linear_thread();
+        return static_cast<std::size_t>(blockIdx.x) * detail::block_threads() +
+               detail::linear_thread();
     }
 
-    static __device__ __forceinline__ void fill_from(void* place, unsigned byte, std::size_t bytes, std::size_t first, std::size_t step) {
+    static __device__ __forceinline__ void fill_from(void* place, unsigned byte, std::size_t bytes,
+                                                     std::size_t first, std::size_t step) {
         if (detail::are_words(place, bytes)) {
-            for (std::size_t i = first; i < bytes / 4; i += step) static_cast<unsigned*>(place)[i] = byte * 0x01010101u;
+            for (std::size_t i = first; i < bytes / 4; i += step)
+                static_cast<unsigned*>(place)[i] = byte * 0x01010101u;
         } else {
-            for (std::size_t i = first; i < bytes; i += step) static_cast<unsigned char*>(place)[i] = static_cast<unsigned char>(byte);
+            for (std::size_t i = first; i < bytes; i += step)
+                static_cast<unsigned char*>(place)[i] = static_cast<unsigned char>(byte);
         }
     }
 
@@ -216,14 +236,15 @@ private:
         }
     }
 
-    // All blocks meet. `alone` is what the last one to arrive does while the others wait: it sees what all have written, and they see
-    // what it has.
+    // All blocks meet. `alone` is what the last one to arrive does while the others wait: it sees
+    // what all have written, and they see what it has.
     template <class Alone>
     __device__ __forceinline__ void meet(Alone&& alone) {
         __syncthreads();
         if (detail::linear_thread() == 0) {
             detail::Meeting& meeting = memory_->meeting;
-            detail::fence();   // release: what the threads of the block have written, which have met at a barrier
+            // release: what the threads of the block have written, which have met at a barrier
+            detail::fence();
             if (atomicAdd(&meeting.arrived, 1u) == gridDim.x - 1) {
                 detail::fence();   // acquire
                 detail::store_relaxed(meeting.arrived, 0u);
@@ -258,7 +279,8 @@ private:
         }
     }
 
-    // What `look` reads, for all threads: one of them looks, as the place may be memory of the host, where each look takes a microsecond.
+    // What `look` reads, for all threads: one of them looks, as the place may be memory of the
+    // host, where each look takes a microsecond.
     template <class Look>
     __device__ __forceinline__ unsigned long long read(Look&& look) {
         meet([&] { memory_->meeting.read = look(); });
@@ -280,47 +302,60 @@ namespace detail {
 template <auto Kernel>
 struct RoundsOwner {
     template <class State, class... Args>
-    static cudaError_t run(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, State& state, Args... args) {
+    static cudaError_t run(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                           State& state, Args... args) {
         Rounds<State> rounds;
         void* pointers[] = {&rounds, &args...};
         // CUDA says what is wrong with such blocks, and keeps it as its last error.
-        if (!valid_block(block)) return cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream);
+        if (!valid_block(block))
+            return cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream);
         unsigned blocks = 0;
         if (const cudaError_t error = resident(grid, block, shared_bytes, blocks)) return error;
         StreamMemory memory;
-        if (!memory.take(stream, sizeof(RoundsMemory<State>), sizeof(RoundsMemory<State>))) return cudaErrorMemoryAllocation;
+        if (!memory.take(stream, sizeof(RoundsMemory<State>), sizeof(RoundsMemory<State>)))
+            return cudaErrorMemoryAllocation;
         memory.spoil();
         RoundsMemory<State>* const place = reinterpret_cast<RoundsMemory<State>*>(memory.memory());
         rounds.memory_ = place;
         rounds.state_ = state;
-        const cudaError_t launched = blocks == 1 ? cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream)
-                                                 : cudaLaunchCooperativeKernel(Kernel, dim3(blocks), block, pointers, shared_bytes, stream);
+        const cudaError_t launched =
+            blocks == 1 ? cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream)
+                        : cudaLaunchCooperativeKernel(Kernel, dim3(blocks), block, pointers,
+                                                      shared_bytes, stream);
         if (launched != cudaSuccess) return launched;
         RoundsLeft<State> left{state, 0};
-        const cudaError_t copied = cudaMemcpyAsync(&left, &place->left, sizeof left, cudaMemcpyDeviceToHost, stream);
+        const cudaError_t copied =
+            cudaMemcpyAsync(&left, &place->left, sizeof left, cudaMemcpyDeviceToHost, stream);
         if (copied != cudaSuccess) return copied;
         const cudaError_t done = cudaStreamSynchronize(stream);
         if (done != cudaSuccess) return done;
         state = left.state;
         // That a launch was refused is what CUDA's last error says, and no error of a copy.
-        if (left.refused != 0) (void)cudaLaunchKernel(Kernel, dim3(0), block, pointers, shared_bytes, stream);
+        if (left.refused != 0)
+            (void)cudaLaunchKernel(Kernel, dim3(0), block, pointers, shared_bytes, stream);
         return cudaSuccess;
     }
 
 private:
-    /// How many blocks run at a time, and no more than the grid has, but one that runs the loop. One, which waits for nobody, where the device can't promise that.
+    /// How many blocks run at a time, and no more than the grid has, but one that runs the loop.
+    /// One, which waits for nobody, where the device can't promise that.
     static cudaError_t resident(dim3 grid, dim3 block, std::size_t shared_bytes, unsigned& blocks) {
         int device = 0, cooperative = 0, processors = 0, each = 0;
         cudaError_t error = cudaGetDevice(&device);
-        if (error == cudaSuccess) error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device);
-        if (error == cudaSuccess) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+        if (error == cudaSuccess)
+            error = cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device);
+        if (error == cudaSuccess)
+            error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
         if (error == cudaSuccess) {
             const int threads = static_cast<int>(block.x * block.y * block.z);
-            error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, Kernel, threads, shared_bytes);
+            error =
+                cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, Kernel, threads, shared_bytes);
         }
         if (error != cudaSuccess) return error;
         const unsigned long long wanted = 1ull * grid.x * grid.y * grid.z;
-        const auto together = [](int a, int b) { return 1ull * static_cast<unsigned>(a) * static_cast<unsigned>(b); };
+        const auto together = [](int a, int b) {
+            return 1ull * static_cast<unsigned>(a) * static_cast<unsigned>(b);
+        };
         const unsigned long long most = cooperative != 0 ? together(each, processors) : 1;
         blocks = static_cast<unsigned>(wanted < most ? (wanted == 0 ? 1 : wanted) : most);
         return blocks != 0 ? cudaSuccess : cudaErrorLaunchOutOfResources;
@@ -329,17 +364,20 @@ private:
 
 template <auto Kernel, class Function = decltype(Kernel)>
 struct RoundsLauncher {
-    static_assert(sizeof(Function) == 0, "a kernel of rounds is a void (gridfuse::Rounds<State>, ...)");
+    static_assert(sizeof(Function) == 0,
+                  "a kernel of rounds is a void (gridfuse::Rounds<State>, ...)");
 };
 template <auto Kernel, class State, class... Args>
 struct RoundsLauncher<Kernel, void (*)(Rounds<State>, Args...)> {
-    cudaError_t operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, State& state, Args... args) const {
+    cudaError_t operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                           State& state, Args... args) const {
         return RoundsOwner<Kernel>::run(grid, block, shared_bytes, stream, state, args...);
     }
 };
 template <auto Kernel, class... Args>
 struct RoundsLauncher<Kernel, void (*)(Rounds<NoState>, Args...)> {
-    cudaError_t operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, Args... args) const {
+    cudaError_t operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream,
+                           Args... args) const {
         NoState none;
         return RoundsOwner<Kernel>::run(grid, block, shared_bytes, stream, none, args...);
     }
@@ -352,9 +390,10 @@ struct RoundsLauncher<Kernel, void (*)(Rounds<NoState>, Args...)> {
 ///     relax_state state = {again};
 ///     gridfuse::run_rounds<relax_rounds>(blocks, 256, 0, stream, state, blocks, x, changed);
 ///
-/// As many blocks as the device can run at a time, and no more than the largest of the grids has, run all of them; one block where the
-/// device launches nothing cooperatively. `state` is what the loop leaves, if there was no error. A grid that CUDA would refuse runs
-/// nothing, and the loop goes on; cudaGetLastError() tells of it afterwards.
+/// As many blocks as the device can run at a time, and no more than the largest of the grids has,
+/// run all of them; one block where the device launches nothing cooperatively. `state` is what the
+/// loop leaves, if there was no error. A grid that CUDA would refuse runs nothing, and the loop
+/// goes on; cudaGetLastError() tells of it afterwards.
 template <auto Kernel>
 inline constexpr detail::RoundsLauncher<Kernel> run_rounds{};
 

@@ -25,8 +25,9 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Body&& bo
                         for (t.x = 0; t.x < block.x; ++t.x) body(t, b, grid, block);
 }
 
-/// The same for a one-dimensional grid of which only the first `count` threads have something to do. A body that ends in an atomic
-/// operation or a store has to wait for the one before anyhow; of others, which only collect something (SumAt), `AtATime` may be under way.
+/// The same for a one-dimensional grid of which only the first `count` threads have something to
+/// do. A body that ends in an atomic operation or a store has to wait for the one before anyhow; of
+/// others, which only collect something (SumAt), `AtATime` may be under way.
 template <unsigned AtATime = 1, class Count, class Body>
 __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Count count, Body&& body) {
     static_assert(std::is_integral<Count>::value, "a number of threads");
@@ -35,14 +36,15 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Count cou
     Number threads = count > 0 ? static_cast<Number>(count) : 0;
     if (all < threads) threads = static_cast<Number>(all);
     uint3 b = {0, 0, 0}, t = {0, 0, 0};
-    // One loop, for blocks and threads: with a constant block size the compiler sees that `blockIdx.x * blockDim.x + threadIdx.x`
-    // is the loop's variable again.
+    // One loop, for blocks and threads: with a constant block size the compiler sees that
+    // `blockIdx.x * blockDim.x + threadIdx.x` is the loop's variable again.
 #pragma unroll AtATime
     for (Number number = 0; number < threads; ++number) {
         t.x = static_cast<unsigned>(number % block.x);
         b.x = static_cast<unsigned>(number / block.x);
 #ifdef __CUDA_ARCH__
-        __builtin_assume(static_cast<Count>(b.x * block.x + t.x) < count);   // what the body is about to ask
+        // what the body is about to ask
+        __builtin_assume(static_cast<Count>(b.x * block.x + t.x) < count);
 #endif
         body(t, b, grid, block);
     }
@@ -58,8 +60,8 @@ __device__ __forceinline__ void for_each_block(dim3 grid, dim3 block, Body&& bod
             for (b.x = 0; b.x < grid.x; ++b.x) body(b, grid, block);
 }
 
-/// Runs the threads of a block one after the other in the calling thread, up to where they would wait
-/// for each other: `body(threadIdx)` or `body(threadIdx, number)`.
+/// Runs the threads of a block one after the other in the calling thread, up to where they would
+/// wait for each other: `body(threadIdx)` or `body(threadIdx, number)`.
 template <class Body>
 __device__ __forceinline__ void for_each_thread(dim3 block, Body&& body) {
     uint3 t;
@@ -71,12 +73,13 @@ __device__ __forceinline__ void for_each_thread(dim3 block, Body&& body) {
                 else body(t);
 }
 
-/// The threads of a block of at most `Count` that have not returned from the kernel, run one after the
-/// other by the calling thread.
+/// The threads of a block of at most `Count` that have not returned from the kernel, run one after
+/// the other by the calling thread.
 template <unsigned Count>
 class BlockThreads {
 public:
-    __device__ __forceinline__ explicit BlockThreads(dim3 block) : block_(block), left_(block.x * block.y * block.z) {}
+    __device__ __forceinline__ explicit BlockThreads(dim3 block)
+        : block_(block), left_(block.x * block.y * block.z) {}
 
     /// As the function of this name, for the threads that are left.
     template <class Body>

@@ -10,8 +10,8 @@
 namespace gridfuse {
 inline namespace v2 {
 
-/// Atomics on shared memory of a block that one thread runs: nothing can come between, and local memory,
-/// where that memory lies, has no atomic operations.
+/// Atomics on shared memory of a block that one thread runs: nothing can come between, and local
+/// memory, where that memory lies, has no atomic operations.
 namespace serial {
 
 template <class T, class V = T>
@@ -30,11 +30,13 @@ __device__ __forceinline__ T atomicSub(T* place, V value) {
 }
 template <class T, class V = T>
 __device__ __forceinline__ T atomicMin(T* place, V value) {
-    return serial::atomicExch(place, static_cast<T>(value) < *place ? static_cast<T>(value) : *place);
+    return serial::atomicExch(place,
+                              static_cast<T>(value) < *place ? static_cast<T>(value) : *place);
 }
 template <class T, class V = T>
 __device__ __forceinline__ T atomicMax(T* place, V value) {
-    return serial::atomicExch(place, *place < static_cast<T>(value) ? static_cast<T>(value) : *place);
+    return serial::atomicExch(place,
+                              *place < static_cast<T>(value) ? static_cast<T>(value) : *place);
 }
 template <class T, class V = T>
 __device__ __forceinline__ T atomicAnd(T* place, V value) {

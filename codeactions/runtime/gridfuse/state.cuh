@@ -13,23 +13,27 @@ inline namespace v2 {
 
 namespace detail {
 
-/// What the launches of a group of threads have come to. All zero at first. Read and written by atomic
-/// and volatile accesses alone while several threads can.
+/// What the launches of a group of threads have come to. All zero at first. Read and written by
+/// atomic and volatile accesses alone while several threads can.
 struct State {
-    // Launches written down (upper 28 bits) and the sum of their blocks (lower 36). Threads add what they
-    // want. The first that is too much stays in, so that no later one fits; those take theirs back (at most
-    // 2^14 warps are at it at a time, with 2^20 blocks each).
+    // Launches written down (upper 28 bits) and the sum of their blocks (lower 36). Threads add
+    // what they want. The first that is too much stays in, so that no later one fits; those take
+    // theirs back (at most 2^14 warps are at it at a time, with 2^20 blocks each).
     unsigned long long cursor;
     unsigned long long full_at;  // the cursor before the first that was too much
     unsigned block_least;        // the least pack_block, inverted: so that it is a greatest, too
     unsigned block_most;         // the greatest pack_block
     unsigned shared_most;        // most dynamic shared memory
-    unsigned left;               // threads of a warp or a block that have left, and whether any of them had launched
-    unsigned long long blocks_left;   // of a larger group: its blocks that have left (lower half), and those of them in which a thread had launched
+    // threads of a warp or a block that have left, and whether any of them had launched
+    unsigned left;
+    // of a larger group: its blocks that have left (lower half), and those of them in which a
+    // thread had launched
+    unsigned long long blocks_left;
     unsigned long long aside;    // the last launch put aside, or 0
     unsigned long long chunk;    // memory taken from the pool (a Front), or 0
 
-    /// As it was at first, for the next launch. Strong, as nothing orders the last accesses of other blocks before these.
+    /// As it was at first, for the next launch. Strong, as nothing orders the last accesses of
+    /// other blocks before these.
     __device__ __forceinline__ void reset() {
         store_relaxed(cursor, 0ull);
         store_relaxed(block_least, 0u);
@@ -43,8 +47,12 @@ constexpr unsigned kBlockBits = 36;
 constexpr unsigned kStateStride = 64;   // in global memory: no two in a sector
 constexpr unsigned long long kMaxRecords = 1u << 27;
 
-__host__ __device__ constexpr unsigned launches_in(unsigned long long cursor) { return static_cast<unsigned>(cursor >> kBlockBits); }
-__host__ __device__ constexpr unsigned long long blocks_in(unsigned long long cursor) { return cursor & ((1ull << kBlockBits) - 1); }
+__host__ __device__ constexpr unsigned launches_in(unsigned long long cursor) {
+    return static_cast<unsigned>(cursor >> kBlockBits);
+}
+__host__ __device__ constexpr unsigned long long blocks_in(unsigned long long cursor) {
+    return cursor & ((1ull << kBlockBits) - 1);
+}
 
 }   // namespace detail
 

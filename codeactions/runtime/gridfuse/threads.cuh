@@ -27,7 +27,8 @@ __device__ __forceinline__ unsigned warp_threads() {
 }
 
 __device__ __forceinline__ unsigned long long linear_block() {
-    return blockIdx.x + static_cast<unsigned long long>(gridDim.x) * (blockIdx.y + static_cast<unsigned long long>(gridDim.y) * blockIdx.z);
+    return blockIdx.x + static_cast<unsigned long long>(gridDim.x) *
+                            (blockIdx.y + static_cast<unsigned long long>(gridDim.y) * blockIdx.z);
 }
 
 __device__ __forceinline__ unsigned lanes_below() {
@@ -37,10 +38,14 @@ __device__ __forceinline__ unsigned lanes_below() {
 }
 
 /// How many lanes a set of them has.
-__device__ __forceinline__ unsigned count_of(unsigned lanes) { return static_cast<unsigned>(__popc(lanes)); }
+__device__ __forceinline__ unsigned count_of(unsigned lanes) {
+    return static_cast<unsigned>(__popc(lanes));
+}
 
 /// The first lane of a set that isn't empty; as shuffles take it.
-__device__ __forceinline__ int first_of(unsigned lanes) { return __ffs(static_cast<int>(lanes)) - 1; }
+__device__ __forceinline__ int first_of(unsigned lanes) {
+    return __ffs(static_cast<int>(lanes)) - 1;
+}
 
 /// The dynamic shared memory of a block.
 __device__ __forceinline__ unsigned dynamic_shared_bytes() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The version of the runtime. Headers of different versions may be part of one program, as each has its names in an inline
-// namespace of its own, but not of one translation unit.
+// The version of the runtime. Headers of different versions may be part of one program, as each has
+// its names in an inline namespace of its own, but not of one translation unit.
 
 #if defined(GRIDFUSE_VERSION) && GRIDFUSE_VERSION != 2
-#error "two versions of gridfuse.cuh in one translation unit: apply a rewrite with the newer gridfuse, which writes the older header anew"
+#error "two versions of gridfuse.cuh in one translation unit: rewrite with the newer gridfuse"
 #endif
 
 #ifndef GRIDFUSE_VERSION_CUH

@@ -26,7 +26,9 @@ launch stands there again, kernels, functions and constants that nothing else us
 
 A launch comes back as it was. Where the code that has taken its place doesn't say all of it (its stream, its line breaks, its arguments),
 the rewrite has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. Without that comment, what was collected becomes a
-launch into the NULL stream; a comment that you have changed is one of yours, and stays.
+launch into the NULL stream; a comment that you have changed is one of yours, and stays. Whether a launch without braces stood behind its
+`if` or on the next line, nothing says where `threshold` or `serialize` has put braces around it: where that would be wider than the file's
+lines, or where the statements around it stand on lines of their own, it comes back on one of its own.
 
 The result is checked: each step is done only if the rewrite, applied to what comes out, gives what is there now, white space aside. So what
 you have changed in generated code is never lost: `revert` refuses.
