@@ -55,8 +55,10 @@ impl Generator {
                 }
                 .to_owned(),
             ),
+            (None, None) if spec.template_op => Some("template <class Op>".to_owned()),
             (None, None) => None,
         };
+        let own = spec.head;
         let heads: &[&str] = if template.is_some() {
             &["__global__ void", "__global__ void", "static __global__ void"]
         } else {
@@ -76,7 +78,7 @@ impl Generator {
         if head.contains("__launch_bounds__") && spec.block.as_ref().is_some_and(|block| *block == int(512)) {
             head = "__global__ void";
         }
-        let head = head.to_owned();
+        let head = own.unwrap_or(head).to_owned();
         Function {
             template,
             head,

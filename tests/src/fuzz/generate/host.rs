@@ -70,8 +70,18 @@ impl Generator {
             stmts.push(declare(&format!("{}*", buffer.ty), &device, upload));
         }
         let parents: Vec<usize> = (0..self.kernels.len()).filter(|k| self.kernels[*k].parent).collect();
+        if self.tried {
+            stmts.push(text("try {"));
+        }
         for parent in parents {
             self.runs(parent, &mut stmts);
+        }
+        if self.tried {
+            stmts.push(text("if (cudaPeekAtLastError() != cudaSuccess) throw 1;"));
+            stmts.push(text("} catch (int error) {"));
+            stmts.push(text("    printf(\"thrown %d\\n\", error);"));
+            stmts.push(text("    return 3;"));
+            stmts.push(text("}"));
         }
         stmts.push(Stmt::Expr(call("cudaDeviceSynchronize", Vec::new())));
         stmts.push(text("printf(\"status %d\\n\", (int)cudaGetLastError());"));

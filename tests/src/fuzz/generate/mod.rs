@@ -9,6 +9,7 @@ mod bound;
 mod caller;
 mod child;
 mod counted;
+mod cycles;
 mod declared;
 mod fission;
 mod hidden;
@@ -46,6 +47,7 @@ pub fn generate(seed: u64) -> Program {
     generator.readings(seed);
     generator.countings(seed);
     generator.unseen(seed);
+    generator.rounds(seed);
     generator.bodies();
     generator.main();
     generator.finish()
@@ -79,6 +81,10 @@ struct Generator {
     /// Block sizes with a name.
     block_constants: Vec<(String, i64)>,
     ceil_div: Option<String>,
+    /// The classes of the functors that kernels get, by the kernels' names.
+    functors: BTreeMap<String, String>,
+    /// The host launches in a `try`.
+    tried: bool,
     /// Structs for arguments: name and members.
     structs: BTreeSet<&'static str>,
     /// Vertices: threads of the parents that do anything.
@@ -121,6 +127,8 @@ impl Generator {
             global_id: Vec::new(),
             block_constants: Vec::new(),
             ceil_div: None,
+            functors: BTreeMap::new(),
+            tried: false,
             structs: BTreeSet::new(),
             n,
             degrees,
@@ -222,6 +230,20 @@ impl Generator {
         if random.chance(20) {
             let others = std::mem::replace(&mut self.random, random);
             self.unshown();
+            self.random = others;
+        }
+    }
+
+    /// Some programs have cycles of tail launches, or functors, or a host that catches exceptions. Chosen by a sequence of its own, too.
+    fn rounds(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x0072_6f75_6e64_7321);
+        if random.chance(8) {
+            self.feature("host that catches exceptions");
+            self.tried = true;
+        }
+        if random.chance(15) {
+            let others = std::mem::replace(&mut self.random, random);
+            self.cycles();
             self.random = others;
         }
     }
@@ -469,6 +491,23 @@ mod tests {
             "refused block of too many threads",
             "refused block of too many layers",
             "error of a refused launch that changes nothing",
+        ];
+        all_are_generated(&wanted);
+    }
+
+    #[test]
+    fn rounds_are_generated() {
+        let wanted = [
+            "driver of rounds",
+            "driver of rounds that is a template",
+            "driver with a partner",
+            "driver with several children",
+            "driver whose threads count",
+            "driver that sets a counter",
+            "the data decide how many rounds there are",
+            "grid-stride loop in a round",
+            "functor of a child",
+            "host that catches exceptions",
         ];
         all_are_generated(&wanted);
     }

@@ -108,6 +108,10 @@ pub(super) struct Kernel {
     pub template_block: Option<i64>,
     /// The type of its slots is a template parameter; whether launches leave it to be deduced.
     pub template_type: Option<bool>,
+    /// The type of its last parameter, a functor, is a template parameter.
+    pub template_op: bool,
+    /// What stands in front of its name, where not anything may.
+    pub head: Option<&'static str>,
     /// Each of its blocks, rather than of its threads, has a number.
     pub by_block: bool,
     /// The number of its blocks, where it is written otherwise than their numbers say.
@@ -145,6 +149,8 @@ impl Kernel {
             tile: None,
             template_block: None,
             template_type: None,
+            template_op: false,
+            head: None,
             by_block: false,
             grid: None,
             block: None,
