@@ -9,7 +9,7 @@ use gridfuse_tests::reach::{self, Launch, Offers, Record};
 
 /// The variable that asks for every offer to be compiled; otherwise it is one in so many.
 const ALL: &str = "GRIDFUSE_REACH_ALL";
-const EVERY: usize = 12;
+const EVERY: usize = 20;
 
 #[test]
 fn no_number_falls() {
@@ -62,7 +62,10 @@ fn compile(root: &std::path::Path, file: &str) -> Result<(), String> {
     let source = file
         .replace("expand_kernel.cuh", "app.cu")
         .replace("tsdf_blocks.cuh", "tsdf_blocks.cu")
-        .replace("julia_helper.cuh", "julia_border.cu");
+        .replace("julia_helper.cuh", "julia_border.cu")
+        .replace("raster.cuh", "soft_raster.cu")
+        .replace("cell_grid.hpp", "short_range.cu")
+        .replace("seedlib.h", "seed_extend.cu");
     let mut flags = vec!["-std=c++17", "-Xcicc", "-O0"];
     if source.starts_with("configured/") {
         flags.extend(CONFIGURED);
