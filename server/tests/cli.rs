@@ -856,3 +856,35 @@ fn wrong_values_of_options_are_2() {
         );
     }
 }
+
+/// What is rewritten into a directory shares the header there, whichever came first; a header that somebody has changed stays.
+#[test]
+fn a_directory_of_rewritten_files_has_one_header() {
+    let dir = directory(&[("a.cu", PROGRAM.as_bytes()), ("b.cu", PROGRAM.as_bytes())]);
+    let rewrite = |file: &str, id: &str| {
+        let words = ["rewrite", file, "--at", "11", "--apply", id, "--output", "out"];
+        gridfuse(dir.path(), &words)
+    };
+    let header = || std::fs::read_to_string(dir.path().join("out/gridfuse.cuh")).expect("the header");
+    assert_eq!(rewrite("a.cu", "aggregate-block").status.code(), Some(0));
+    let first = header();
+    assert_eq!(rewrite("b.cu", "threshold").status.code(), Some(0));
+    let both = header();
+    assert!(!first.contains("GRIDFUSE_SERIAL_CUH"), "{first}");
+    for part in ["GRIDFUSE_SERIAL_CUH", "class Aggregator"] {
+        assert!(both.contains(part), "{part}");
+    }
+    // Once more, and what is there already stays as it is.
+    assert_eq!(rewrite("a.cu", "aggregate-block").status.code(), Some(0));
+    assert_eq!(header(), both);
+    let mine = both.replace("class Aggregator", "class  Aggregator");
+    std::fs::write(dir.path().join("out/gridfuse.cuh"), &mine).expect("a file");
+    let refused = rewrite("b.cu", "threshold");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("exists with other content"),
+        "{}",
+        stderr(&refused)
+    );
+    assert_eq!(header(), mine);
+}

@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::hir::runtime_header::header_version;
 
+use super::VERSION;
 use super::parts::{PARTS, PartSet, included};
 
 /// The header with all parts.
@@ -113,6 +114,14 @@ impl Installed {
 
 fn is_guard(defined: &str) -> bool {
     defined.starts_with("GRIDFUSE_") && defined.ends_with("_CUH")
+}
+
+/// The header with the parts of two: one that stands somewhere, as a gridfuse that isn't newer has written it, and one of this gridfuse.
+/// `None` where one isn't a header, or that which stands there is newer or was changed.
+pub fn together(there: &str, new: &str) -> Option<Arc<str>> {
+    let (there, new) = (Installed::read(there)?, Installed::read(new)?);
+    let ours = there.is_intact && (SUPPORTED_FROM..=VERSION).contains(&there.version);
+    ours.then(|| header(there.parts.with(new.parts)))
 }
 
 /// Whether the checksum is right.

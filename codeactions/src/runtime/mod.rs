@@ -4,7 +4,7 @@ mod header;
 mod parts;
 
 pub(crate) use header::installed;
-pub use header::{HEADER, Installed, SUPPORTED_FROM, header};
+pub use header::{HEADER, Installed, SUPPORTED_FROM, header, together};
 pub use parts::{PARTS, Part, PartSet};
 
 pub use gridfuse_analysis::hir::runtime_header::{HEADER_NAME, is_runtime_header as is_header};

@@ -15,6 +15,7 @@ use gridfuse_codeactions::api::rewrite::{Family, Options, Rewrite, Target};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::{REWRITES, of_places, rewrite_by_id};
+use gridfuse_codeactions::runtime::together;
 
 use super::output::{error, note};
 use super::project::{Project, canonical, is_standard_input, located};
@@ -367,6 +368,18 @@ fn write_output(
             std::fs::create_dir_all(parent).map_err(|error| format!("cannot create {}: {error}", parent.display()))?;
         }
         let replaces = read(&target, MAX_NAMED_BYTES).ok().map(|text| text.to_string());
+        let header = replaces.as_ref().and_then(|there| together(there, &change.after));
+        if let Some(header) = header {
+            // What was written there before needs the header's other parts.
+            if replaces.as_deref() != Some(&*header) {
+                files.push(NewText {
+                    path: target,
+                    text: header.to_string(),
+                    replaces,
+                });
+            }
+            continue;
+        }
         if change.before.is_none() {
             let wanted = BTreeMap::from([(target.clone(), change.after.as_str().into())]);
             let missing = to_create(&wanted, |_| replaces.clone());
