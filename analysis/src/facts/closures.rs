@@ -8,7 +8,7 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::functors::launches_somewhere;
-use crate::facts::hidden::some_class_runs_unseen;
+use crate::facts::hidden::some_class_says_so;
 use crate::facts::uniformity::memory::Places;
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::functions_in;
@@ -96,7 +96,7 @@ pub(super) fn closure<'db>(
     let copied = mentions.iter().map(|variable| &body.binding(*variable).ty);
     let mut objects = copied.filter(|ty| ty.pointers == 0);
     let opaque = objects.any(|ty| match ty.base == "auto" || templates.contains(&ty.base) {
-        true => some_class_runs_unseen(db, function),
+        true => some_class_says_so(db, function),
         false => ty.complex || places.is_opaque(&ty.base, templates),
     });
     (!opaque).then_some(Closure {

@@ -350,6 +350,17 @@ pub(crate) fn some_class_runs_unseen(db: &dyn Db, function: FunctionItem<'_>) ->
     !harmful(db, function.file(db)).classes_for(db, function).is_empty()
 }
 
+/// The same by what the classes themselves say, for those who are asked for that answer.
+pub(crate) fn some_class_says_so(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let alone = runs_on_device_alone(db, function);
+    included_files(db, function.file(db)).iter().any(|file| {
+        let items = items(db, *file);
+        let mut classes = items.types.iter();
+        !items.blanked.classes.is_empty()
+            || classes.any(|class| class.hidden.is_some() && !(alone && class.hidden_from_device))
+    })
+}
+
 /// The class that a function is a member of.
 pub(crate) fn class_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> &'db str {
     function.name(db).rsplit("::").nth(1).unwrap_or("")
