@@ -48,7 +48,7 @@ fn is_value(db: &dyn Db, head: FunctionItem<'_>, text: &str) -> bool {
             true => {
                 let template = head.signature(db).scope_names.iter().any(|own| own == name);
                 is_number
-                    || (template || matches!(meaning(), Meaning::Type)) && !some_class_runs_unseen(db, head.file(db))
+                    || (template || matches!(meaning(), Meaning::Type)) && !some_class_runs_unseen(db, head)
                     || known(name).is_some_and(|l| l.is_pure()) && matches!(meaning(), Meaning::Unknown)
             }
             // Operators of enumerations may be the user's.

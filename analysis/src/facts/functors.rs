@@ -3,13 +3,14 @@
 //!
 //! A parameter of a template stands for what its callers pass, so all of them have to be in sight: whoever else names the function may
 //! pass anything. What isn't one `operator()` for sure (overloads, templates, bases, conversions to pointers of functions, state that a
-//! call changes) is unknown, as is a lambda that a caller passes.
+//! call changes) is unknown. A lambda that a caller passes is code of that caller's: see [`closures`](crate::facts::closures).
 
 use crate::base::db::{Db, SourceFile};
 use crate::base::place::FileRange;
 use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::callee::{Callee, callee};
+use crate::facts::closures::{Closure, closure};
 use crate::facts::hidden::{class_of, symbol_of};
 use crate::facts::uniformity::memory::Places;
 use crate::hir::included::included_files;
@@ -27,16 +28,28 @@ use crate::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, Type, body};
 /// So many functions are looked at before what a functor may launch isn't known.
 const MAX_FUNCTIONS: usize = 64;
 
-/// The functions that a call of the local variable `object` runs; `None` where that isn't certain.
+/// What a call of an object runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Called<'db> {
+    /// Functions: each is the `operator()` of a class.
+    pub operators: Vec<FunctionItem<'db>>,
+    /// Lambdas.
+    pub closures: Vec<Closure<'db>>,
+}
+
+/// What a call of the local variable `object` runs; `None` where that isn't certain.
 pub fn called_operators<'db>(
     db: &'db dyn Db,
     function: FunctionItem<'db>,
     body: &Body,
     object: BindingId,
-) -> Option<Vec<FunctionItem<'db>>> {
+) -> Option<Called<'db>> {
     let mut search = Search::new(db, Wanted::Operators);
     search.of_variable(function, body.binding(object))?;
-    (!search.found.is_empty()).then_some(search.found)
+    search.is_answered().then_some(Called {
+        operators: search.found,
+        closures: search.closures,
+    })
 }
 
 /// The class of an object that an expression of `function` makes or names, as it is written there, where what a call of it runs is
@@ -44,13 +57,14 @@ pub fn called_operators<'db>(
 pub fn functor_class(db: &dyn Db, function: FunctionItem<'_>, body: &Body, object: ExprId) -> Option<String> {
     let mut search = Search::new(db, Wanted::Operators);
     search.of_value(function, body, object)?;
-    if search.found.is_empty() {
+    if !search.is_answered() {
         return None;
     }
     let expr = body.expr(body.strip_parens(object));
     Some(match &expr.kind {
         ExprKind::Construct { ty, .. } => ty.clone(),
-        ExprKind::Name(Name::Local(b)) => body.binding(*b).ty.base.clone(),
+        // A lambda's class has no name, but a template parameter that stands for it is one.
+        ExprKind::Name(Name::Local(b)) if body.binding(*b).ty.base != "auto" => body.binding(*b).ty.base.clone(),
         ExprKind::Call {
             callee, template_args, ..
         } => {
@@ -89,6 +103,7 @@ struct Search<'db> {
     db: &'db dyn Db,
     wanted: Wanted,
     found: Vec<FunctionItem<'db>>,
+    closures: Vec<Closure<'db>>,
     classes: Vec<&'db TypeItem>,
     /// Template parameters that are looked into, by the functions whose they are.
     seen: Vec<(FunctionItem<'db>, String)>,
@@ -100,9 +115,15 @@ impl<'db> Search<'db> {
             db,
             wanted,
             found: Vec::new(),
+            closures: Vec::new(),
             classes: Vec::new(),
             seen: Vec::new(),
         }
+    }
+
+    /// Whether something was found that a call runs.
+    fn is_answered(&self) -> bool {
+        !self.found.is_empty() || !self.closures.is_empty()
     }
 
     fn of_variable(&mut self, function: FunctionItem<'db>, variable: &Binding) -> Option<()> {
@@ -115,7 +136,11 @@ impl<'db> Search<'db> {
     fn of_value(&mut self, function: FunctionItem<'db>, body: &Body, value: ExprId) -> Option<()> {
         let value = body.strip_parens(value);
         match &body.expr(value).kind {
-            ExprKind::Name(Name::Local(b)) => self.of_variable(function, body.binding(*b)),
+            ExprKind::Name(Name::Local(b)) => match lambda_of(body, *b) {
+                Some(lambda) => self.of_lambda(function, body, lambda),
+                None => self.of_variable(function, body.binding(*b)),
+            },
+            ExprKind::Lambda { .. } => self.of_lambda(function, body, value),
             ExprKind::Construct { ty, .. } => self.of_type(function, ty),
             ExprKind::Call {
                 callee: target,
@@ -128,6 +153,17 @@ impl<'db> Search<'db> {
             },
             _ => None,
         }
+    }
+
+    /// A lambda of a function's.
+    fn of_lambda(&mut self, function: FunctionItem<'db>, body: &Body, lambda: ExprId) -> Option<()> {
+        // Which fields its objects have only the compiler knows.
+        (self.wanted == Wanted::Operators).then_some(())?;
+        let closure = closure(self.db, function, body, lambda)?;
+        if !self.closures.contains(&closure) {
+            self.closures.push(closure);
+        }
+        Some(())
     }
 
     /// A type as it is written in a function.
@@ -180,58 +216,99 @@ impl<'db> Search<'db> {
         }
         self.seen.push((function, parameter.to_owned()));
         let signature = function.signature(db);
-        let (file, name) = (function.file(db), unqualified(function.name(db)));
-        let text = function.text(db);
-        let alone = functions_named(db, file, name) == [function]
-            && !shares_its_name(db, file, name)
-            && !is_made_by_macros(db, file, name);
-        let fixed = signature.member
-            || signature.conditional
-            || signature.uncertain.is_some()
-            || signature.params_span.text(&text).contains("...")
-            || signature
-                .template_params
-                .is_some_and(|list| list.text(&text).contains("..."));
-        if !alone || fixed {
-            return None;
-        }
         let own_body = body(db, function);
         let index = own_body.params.iter().position(|p| {
             let ty = &own_body.binding(*p).ty;
             is_object(ty) && ty.base == parameter
         });
         let place = signature.template_names.iter().position(|name| name == parameter)?;
-        let own = FileRange {
-            file,
-            range: signature.name_span.shift(function.start(db)),
-        };
-        let mut passed = false;
-        for file in files_mentioning(db, name)
-            .iter()
-            .filter(|f| may_mean_template(db, **f, function))
-        {
-            for mention in places_of(db, *file, name) {
-                if mention.place == own {
-                    continue;
-                }
-                let user = mention.identifier_in.filter(|f| f.has_body(db))?;
-                if is_local_in(db, user, name) {
-                    continue;
-                }
-                let body = body(db, user);
-                passed = true;
-                let (written, args) = use_at(db, user, &body, mention.place)?;
-                let text = user.text(db);
-                let written = written.and_then(|list| template_arguments(list.text(&text)).into_iter().nth(place));
-                match written.filter(|argument| !argument.is_empty()) {
-                    Some(ty) => self.of_type(user, &ty)?,
-                    None => self.of_value(user, &body, *args.get(index?)?)?,
-                }
+        let uses = uses_of_template(db, function)?;
+        for used in &uses {
+            let body = body(db, used.user);
+            let written = used.written(db).into_iter().nth(place);
+            match written.filter(|argument| !argument.is_empty()) {
+                Some(ty) => self.of_type(used.user, &ty)?,
+                None => self.of_value(used.user, &body, *used.args.get(index?)?)?,
             }
         }
         // Who uses it stands elsewhere.
-        passed.then_some(())
+        (!uses.is_empty()).then_some(())
     }
+}
+
+/// A call or a launch of a function that is a template.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Use<'db> {
+    /// The function in which it stands.
+    pub user: FunctionItem<'db>,
+    /// The list of template arguments, where some are written.
+    pub template_args: Option<Span>,
+    /// Its arguments.
+    pub args: Vec<ExprId>,
+}
+
+impl Use<'_> {
+    /// The template arguments that are written.
+    pub fn written(&self, db: &dyn Db) -> Vec<String> {
+        let text = self.user.text(db);
+        self.template_args
+            .map_or(Vec::new(), |list| template_arguments(list.text(&text)))
+    }
+}
+
+/// All calls and launches in sight of a function that is a template; `None` where it may be used in other ways, or another function is
+/// meant by some.
+pub fn uses_of_template<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Vec<Use<'db>>> {
+    let signature = function.signature(db);
+    let (file, name) = (function.file(db), unqualified(function.name(db)));
+    let text = function.text(db);
+    let alone = functions_named(db, file, name) == [function]
+        && !shares_its_name(db, file, name)
+        && !is_made_by_macros(db, file, name);
+    let fixed = signature.member
+        || signature.conditional
+        || signature.uncertain.is_some()
+        || signature.params_span.text(&text).contains("...")
+        || signature
+            .template_params
+            .is_some_and(|list| list.text(&text).contains("..."));
+    if !alone || fixed {
+        return None;
+    }
+    let own = FileRange {
+        file,
+        range: signature.name_span.shift(function.start(db)),
+    };
+    let mut found = Vec::new();
+    for file in files_mentioning(db, name)
+        .iter()
+        .filter(|f| may_mean_template(db, **f, function))
+    {
+        for mention in places_of(db, *file, name) {
+            if mention.place == own {
+                continue;
+            }
+            let user = mention.identifier_in.filter(|f| f.has_body(db))?;
+            if is_local_in(db, user, name) {
+                continue;
+            }
+            let (template_args, args) = use_at(db, user, &body(db, user), mention.place)?;
+            found.push(Use {
+                user,
+                template_args,
+                args,
+            });
+        }
+    }
+    Some(found)
+}
+
+/// The lambda that a variable is declared as: it is the same for good, as nothing can be assigned to such an object.
+fn lambda_of(body: &Body, variable: BindingId) -> Option<ExprId> {
+    let ty = &body.binding(variable).ty;
+    let init = body.strip_parens(body.initialiser(variable)?);
+    let lambda = matches!(body.expr(init).kind, ExprKind::Lambda { body: Some(_), .. });
+    (lambda && ty.base == "auto" && is_object(ty)).then_some(init)
 }
 
 /// A variable that is an object, or a reference to one, as far as its type's form goes.
@@ -266,7 +343,11 @@ fn use_at(db: &dyn Db, user: FunctionItem<'_>, body: &Body, place: FileRange) ->
 }
 
 /// The one class of this name that a function sees, with the file that it stands in.
-fn class_named<'db>(db: &'db dyn Db, function: FunctionItem<'db>, class: &str) -> Option<(SourceFile, &'db TypeItem)> {
+pub fn class_named<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    class: &str,
+) -> Option<(SourceFile, &'db TypeItem)> {
     let file = function.file(db);
     let names = visible_names(db, file);
     let hidden = names.aliases.contains_key(class)
@@ -336,7 +417,7 @@ fn is_plain_operator(db: &dyn Db, operator: FunctionItem<'_>) -> bool {
 }
 
 /// Whether a function, or one that it mentions, may launch: who collects launches finds them by the names of functions.
-fn launches_somewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+pub(super) fn launches_somewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     let mut reached = vec![function];
     let mut at = 0;
     while let Some(next) = reached.get(at).copied() {

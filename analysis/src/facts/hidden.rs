@@ -43,12 +43,28 @@ struct Harmful {
     operators: BTreeMap<String, String>,
     /// Classes, and names of types that hold or stand for one, with what runs.
     classes: BTreeMap<String, String>,
+    /// Those of them of which device code may run something.
+    on_device: BTreeMap<String, String>,
 }
 
 impl Harmful {
     fn operator(&self, symbol: &str) -> Option<&String> {
         self.operators.get(symbol).or_else(|| self.operators.get(""))
     }
+
+    /// Classes that a function may have to do with: what is the host's alone no function runs that is the device's alone.
+    fn classes_for(&self, db: &dyn Db, function: FunctionItem<'_>) -> &BTreeMap<String, String> {
+        match runs_on_device_alone(db, function) {
+            true => &self.on_device,
+            false => &self.classes,
+        }
+    }
+}
+
+/// Whether no code of the host runs a function, as far as its head says.
+fn runs_on_device_alone(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let signature = function.signature(db);
+    (signature.kernel || signature.device && !signature.host) && signature.uncertain.is_none()
 }
 
 /// What a function may run without calling it, callees not included.
@@ -76,7 +92,8 @@ pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidd
             anywhere: true,
         });
     }
-    if harmful.operators.is_empty() && harmful.classes.is_empty() {
+    let classes = harmful.classes_for(db, function);
+    if harmful.operators.is_empty() && classes.is_empty() {
         return Arc::new(found);
     }
     for (symbol, span) in operators_used(db, function, body) {
@@ -88,7 +105,7 @@ pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidd
             });
         }
     }
-    if let Some(what) = touches(db, function, body, &harmful.classes) {
+    if let Some(what) = touches(db, function, body, classes) {
         found.push(Hidden {
             what,
             span: Span::new(function.signature(db).name_span.start, function.text(db).len() as u32),
@@ -101,9 +118,12 @@ pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidd
 /// Whether an object of this type, a variable's of a function, may be one that runs something unseen.
 pub fn may_run_unseen(db: &dyn Db, function: FunctionItem<'_>, base: &str) -> bool {
     let harmful = harmful(db, function.file(db));
-    let templates = &function.signature(db).template_types;
-    let may = |word: &str| word == "auto" || harmful.classes.contains_key(word) || templates.iter().any(|t| t == word);
-    !harmful.classes.is_empty() && words(base).any(may)
+    let (templates, classes) = (
+        &function.signature(db).template_types,
+        harmful.classes_for(db, function),
+    );
+    let may = |word: &str| word == "auto" || classes.contains_key(word) || templates.iter().any(|t| t == word);
+    !classes.is_empty() && words(base).any(may)
 }
 
 #[salsa::tracked(returns(clone))]
@@ -115,7 +135,8 @@ fn harmful(db: &dyn Db, file: SourceFile) -> Arc<Harmful> {
         .filter(|f| f.path(db).file_name().is_none_or(|n| n != "gridfuse.cuh"));
     let own: Vec<SourceFile> = own.copied().collect();
     let mut found = Harmful {
-        classes: classes(db, &own),
+        classes: classes(db, &own, false),
+        on_device: classes(db, &own, true),
         ..Harmful::default()
     };
     if own
@@ -167,15 +188,16 @@ fn harmful(db: &dyn Db, file: SourceFile) -> Arc<Harmful> {
     Arc::new(found)
 }
 
-/// Classes whose objects run something, and names of types that hold such objects or stand for them.
-fn classes(db: &dyn Db, files: &[SourceFile]) -> BTreeMap<String, String> {
+/// Classes whose objects run something, and names of types that hold such objects or stand for them. `on_device`: something that isn't the
+/// host's alone.
+fn classes(db: &dyn Db, files: &[SourceFile], on_device: bool) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let all = || files.iter().map(|file| items(db, *file));
     for name in all().flat_map(|items| &items.blanked.classes) {
         found.insert(name.clone(), format!("a member of {name} that isn't parsed"));
     }
     for class in all().flat_map(|items| &items.types) {
-        if let Some(what) = &class.hidden {
+        if let Some(what) = class.hidden.filter(|_| !on_device || !class.hidden_from_device) {
             found.insert(class.name.clone(), format!("{what} of {}", class.name));
         }
     }
@@ -315,16 +337,28 @@ pub(crate) fn operator_use(body: &Body, e: ExprId) -> Option<(&'static str, Vec<
     })
 }
 
-/// Whether making, copying or converting an object of this type, which isn't the function's own template parameter, runs something that
-/// does more than compute: a class in sight does, or one that it is made of.
-pub(crate) fn runs_unseen(db: &dyn Db, file: SourceFile, ty: &str) -> bool {
-    let harmful = harmful(db, file);
-    !harmful.classes.is_empty() && words(ty).any(|word| harmful.classes.contains_key(word))
+/// Whether making, copying or converting an object of this type in a function, where it isn't the function's own template parameter, runs
+/// something that does more than compute: a class in sight does, or one that it is made of.
+pub(crate) fn runs_unseen(db: &dyn Db, function: FunctionItem<'_>, ty: &str) -> bool {
+    let harmful = harmful(db, function.file(db));
+    let classes = harmful.classes_for(db, function);
+    !classes.is_empty() && words(ty).any(|word| classes.contains_key(word))
 }
 
 /// Whether some class in sight does, so that a template parameter may stand for one.
-pub(crate) fn some_class_runs_unseen(db: &dyn Db, file: SourceFile) -> bool {
-    !harmful(db, file).classes.is_empty()
+pub(crate) fn some_class_runs_unseen(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    !harmful(db, function.file(db)).classes_for(db, function).is_empty()
+}
+
+/// The same by what the classes themselves say, for those who are asked for that answer.
+pub(crate) fn some_class_says_so(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let alone = runs_on_device_alone(db, function);
+    included_files(db, function.file(db)).iter().any(|file| {
+        let items = items(db, *file);
+        let mut classes = items.types.iter();
+        !items.blanked.classes.is_empty()
+            || classes.any(|class| class.hidden.is_some() && !(alone && class.hidden_from_device))
+    })
 }
 
 /// The class that a function is a member of.
@@ -927,6 +961,15 @@ __device__ vec3& vec3::operator+=(const vec3& v) { e[0] += v.e[0]; this->e[1] +=
         assert_eq!(found, [("what a range-based `for` calls".to_owned(), false)]);
         // Nobody has to do with it.
         assert_eq!(with(buffer, "return n;"), []);
+        // What the host alone makes is no business of a function of the device, whatever its template parameters are.
+        let hosts = "struct Rows { int* p; Rows(int n) { p = (int*)malloc(n); } ~Rows() { free(p); } };";
+        let template = |head: &str| format!("{hosts}\ntemplate <class T> {head} f(T t) {{ return t; }}\n");
+        assert_eq!(of(&template("__device__ T")), []);
+        assert_eq!(of(&template("__global__ void")), []);
+        assert_eq!(of(&template("__host__ __device__ T")).len(), 1);
+        assert_eq!(of(&template("T")).len(), 1);
+        let both = template("__device__ T").replace("~Rows", "__device__ ~Rows");
+        assert_eq!(of(&both), [("the destructor of Rows".to_owned(), true)]);
         assert_eq!(
             with(
                 "struct Plain { int x; __device__ Plain(int x) : x(x) {} __device__ operator int() const { return x; } };",

@@ -3,6 +3,7 @@
 
 mod bindings;
 pub mod callee;
+pub mod closures;
 pub(crate) mod defaults;
 pub mod dependence;
 pub mod effects;

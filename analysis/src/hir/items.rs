@@ -203,6 +203,10 @@ pub struct TypeItem {
     pub constructors: Constructors,
     /// What of it runs unasked and does more than compute or set fields.
     pub hidden: Option<&'static str>,
+    /// All of that is for the host alone: no code of the device can run it.
+    pub hidden_from_device: bool,
+    /// The names of its template parameters, in order; empty for a specialisation, and for what is no template.
+    pub template_names: Vec<String>,
     /// Its template parameters as written where some have defaults.
     pub template_defaults: String,
     /// Its base classes as written.

@@ -24,6 +24,25 @@ pub fn template_arguments(list: &str) -> Vec<String> {
     parts.into_iter().map(|part| part.trim().to_owned()).collect()
 }
 
+/// A type that a template names, where its parameters `names` stand for these arguments. `None` where it names one that has none.
+pub fn with_arguments(ty: &str, names: &[String], arguments: &[String]) -> Option<String> {
+    let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    let mut out = String::new();
+    let mut rest = ty;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|c: char| is_word(c) != is_word(first)).unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(end);
+        // A member may have the name of a parameter.
+        let member = out.trim_end().ends_with("::") || out.trim_end().ends_with('.');
+        match names.iter().position(|name| name == part).filter(|_| !member) {
+            Some(index) => out.push_str(arguments.get(index).filter(|argument| !argument.is_empty())?),
+            None => out.push_str(part),
+        }
+        rest = behind;
+    }
+    Some(out)
+}
+
 /// The last segment of a qualified name.
 pub fn unqualified(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
@@ -64,5 +83,15 @@ mod tests {
         assert_eq!(super::template_arguments("<int, Op<A, B>>"), ["int", "Op<A, B>"]);
         assert_eq!(super::template_arguments("<A<B>>"), ["A<B>"]);
         assert_eq!(super::template_arguments("<>"), [""]);
+    }
+
+    #[test]
+    fn types_of_templates() {
+        let (names, arguments) = (["T".to_owned(), "N".to_owned()], ["const int".to_owned()]);
+        let with = |ty: &str| super::with_arguments(ty, &names, &arguments);
+        assert_eq!(with("T").as_deref(), Some("const int"));
+        assert_eq!(with("Pair<T, X::T>*").as_deref(), Some("Pair<const int, X::T>*"));
+        assert_eq!(with("Type").as_deref(), Some("Type"));
+        assert_eq!(with("Tile<T, N>"), None);
     }
 }

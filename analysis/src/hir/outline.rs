@@ -601,6 +601,17 @@ impl<'a> Collector<'a> {
 
     /// The parameters of a template.
     fn template_names(&self, signature: &mut Signature, list: Node<'_>) {
+        for (name, is_type) in self.parameter_names(list) {
+            if is_type {
+                signature.template_types.push(name.clone());
+            }
+            signature.template_names.push(name);
+        }
+    }
+
+    /// The names of the parameters of a template, each with whether it is a type.
+    pub(super) fn parameter_names(&self, list: Node<'_>) -> Vec<(String, bool)> {
+        let mut found = Vec::new();
         let mut cursor = list.walk();
         for parameter in list.named_children(&mut cursor) {
             let is_type = parameter.kind().contains("type_parameter");
@@ -614,14 +625,11 @@ impl<'a> Collector<'a> {
             } else {
                 parameter.child_by_field_id(fields::DECLARATOR.id())
             };
-            let Some(name) = name.map(|n| self.text(n).to_owned()) else {
-                continue;
-            };
-            if is_type {
-                signature.template_types.push(name.clone());
+            if let Some(name) = name {
+                found.push((self.text(name).to_owned(), is_type));
             }
-            signature.template_names.push(name);
         }
+        found
     }
 
     /// The text of a function, and what of it isn't what it seems. `body`: where its body stands.

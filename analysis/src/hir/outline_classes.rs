@@ -102,6 +102,8 @@ impl Collector<'_> {
             nontrivial: false,
             constructors: Constructors::None,
             hidden: None,
+            hidden_from_device: false,
+            template_names: Vec::new(),
             template_defaults: String::new(),
             bases: String::new(),
             fields: Vec::new(),
@@ -110,6 +112,10 @@ impl Collector<'_> {
             members: BTreeSet::new(),
         };
         let parameters = template.and_then(|t| t.child_by_field_id(fields::PARAMETERS.id()));
+        let specialised = class_name(node).is_some_and(|name| self.text(name).contains('<'));
+        if let Some(list) = parameters.filter(|_| !specialised) {
+            item.template_names = self.parameter_names(list).into_iter().map(|(name, _)| name).collect();
+        }
         let parameters = parameters.map_or("", |list| self.text(list));
         if parameters.contains('=') {
             item.template_defaults = parameters.to_owned();
@@ -178,15 +184,18 @@ impl Collector<'_> {
             item.nontrivial |= special.nontrivial;
             item.constructors = special.constructors;
             item.hidden = special.hidden;
+            item.hidden_from_device = special.hidden_from_device;
             if includes_inside {
                 item.nontrivial = true;
                 item.constructors = Constructors::Other;
                 item.hidden = Some("what is included in it");
+                item.hidden_from_device = false;
             }
             if self.is_partly_blanked(body) {
                 item.nontrivial = true;
                 item.constructors = Constructors::Other;
                 item.hidden = Some("a member that is too large");
+                item.hidden_from_device = false;
             }
         }
         self.items.types.push(item);

@@ -26,6 +26,16 @@ pub struct SpecialMembers {
     pub nontrivial: bool,
     /// What runs unasked and does more than compute or set fields: `a constructor`, `the destructor`, `a conversion`.
     pub hidden: Option<&'static str>,
+    /// All of that is for the host alone: no code of the device can run it.
+    pub hidden_from_device: bool,
+}
+
+impl SpecialMembers {
+    /// Notes what runs unasked. `host`: no code of the device can run it.
+    fn hide(&mut self, what: &'static str, host: bool) {
+        self.hidden_from_device = host && (self.hidden.is_none() || self.hidden_from_device);
+        self.hidden = Some(what);
+    }
 }
 
 /// What the members of the class `class` with these `fields` do, which are the children of its body. `arrays` are those of the fields
@@ -62,7 +72,7 @@ impl Reader<'_> {
             _ if self.is_made_by_a_macro(node) => {
                 found.nontrivial = true;
                 found.constructors = Constructors::Other;
-                found.hidden = Some("what a macro makes");
+                found.hide("what a macro makes", false);
             }
             "field_declaration" | "declaration" | "function_definition" => self.function(node, false, found),
             "template_declaration" => {
@@ -81,7 +91,7 @@ impl Reader<'_> {
                 found.nontrivial = true;
                 if kind == "preproc_include" {
                     found.constructors = Constructors::Other;
-                    found.hidden = Some("what is included in it");
+                    found.hide("what is included in it", false);
                 }
                 let mut cursor = node.walk();
                 node.named_children(&mut cursor)
@@ -122,14 +132,14 @@ impl Reader<'_> {
         let mut declarator = node.child_by_field_id(fields::DECLARATOR.id());
         if declarator.is_some_and(|d| d.kind() == "operator_cast") {
             if !body.is_some_and(|body| self.returns(body)) {
-                found.hidden = Some("a conversion");
+                found.hide("a conversion", self.is_of_host(node, body));
             }
             return;
         }
         let mut cursor = node.walk();
         let mut initial = node.children_by_field_name("default_value", &mut cursor);
         if initial.any(|value| !self.computes(value, &[])) {
-            found.hidden = Some("an initialiser");
+            found.hide("an initialiser", false);
         }
         while let Some(inner) = declarator.filter(|d| d.kind() != "function_declarator") {
             // `T& operator=(const T&)` holds the function's declarator without a field name.
@@ -150,7 +160,7 @@ impl Reader<'_> {
             Some("destructor_name") => {
                 found.nontrivial = true;
                 if !deleted && !body.is_some_and(|body| self.text(body).trim_matches(['{', '}']).trim().is_empty()) {
-                    found.hidden = Some("the destructor");
+                    found.hide("the destructor", self.is_of_host(node, body));
                 }
             }
             Some("operator_name") => {
@@ -158,13 +168,13 @@ impl Reader<'_> {
                 found.nontrivial |= written == "operator=";
                 let memory = ["operatornew", "operatordelete"];
                 if memory.iter().any(|own| written.starts_with(own)) && !deleted {
-                    found.hidden = Some("its own memory management");
+                    found.hide("its own memory management", self.is_of_host(node, body));
                 }
             }
             _ if name.is_some_and(|n| self.text(n) == self.class) => {
                 let plain = !template && self.sets_fields(node, declarator);
                 if !plain && !deleted {
-                    found.hidden = Some("a constructor");
+                    found.hide("a constructor", self.is_of_host(node, body));
                 }
                 let constructors = if plain {
                     Constructors::Plain
@@ -181,6 +191,17 @@ impl Reader<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether a member that is defined here is the host's alone: nothing in front of its name says otherwise, and no macro may. (Of a
+    /// declaration the definition elsewhere may say it. What is `constexpr` may be for both.)
+    fn is_of_host(&self, node: Node<'_>, body: Option<Node<'_>>) -> bool {
+        let defined = body.is_some_and(|body| body.kind() == "compound_statement");
+        let text = self.text(node);
+        let head = text.get(..text.find(['(', '{']).unwrap_or(0)).unwrap_or("");
+        let mut words = crate::base::words::words(head.split(['~', ':']).next().unwrap_or(""));
+        let plain = |word: &str| matches!(word, "explicit" | "inline" | "virtual" | "operator") || word == self.class;
+        defined && head.contains(|c: char| !c.is_whitespace()) && words.all(plain)
     }
 
     /// Whether a constructor may be the one that copies or moves: its only needed parameter is a reference to what may be the class.
@@ -506,6 +527,32 @@ mod tests {
             "void operator()(int i) { free(p); }\n int release() { return free(p); }",
         ] {
             assert_eq!(of(members).hidden, None, "{members}");
+        }
+    }
+
+    #[test]
+    fn what_runs_on_the_host_alone() {
+        for (members, host) in [
+            ("S(int* p) : x(*p) {}", true),
+            ("explicit S(int* p) { x = *p; }\n ~S() { free(p); }", true),
+            ("virtual ~S() noexcept { n = 0; }", true),
+            ("__device__ S(int* p) : x(*p) {}", false),
+            ("__host__ __device__ S(int* p) : x(*p) {}", false),
+            ("HD S(int* p) : x(*p) {}", false),
+            ("constexpr S(int* p) : x(*p) {}", false),
+            ("S(int* p) : x(*p) {}\n __device__ ~S() { free(p); }", false),
+            ("__device__ ~S() { free(p); }\n S(int* p) : x(*p) {}", false),
+            ("S(int* p);", false),
+            ("~S();", false),
+            ("int x = next();", false),
+            ("template <class T> S(T t) : x(t) {}", true),
+            ("template <class T> __device__ S(T t) : x(t) {}", false),
+            ("S(int* p) : x(*p) {}\n CHECKED(S)", false),
+            ("S(int* p) : x(*p) {}\n int y = next();", false),
+        ] {
+            let found = of(members);
+            assert!(found.hidden.is_some(), "{members}");
+            assert_eq!(found.hidden_from_device, host, "{members}");
         }
     }
 

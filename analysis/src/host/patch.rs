@@ -11,7 +11,7 @@ use crate::base::db::Db;
 use crate::base::db::PatchedText;
 use crate::base::db::SourceFile;
 use crate::base::mask::Directive;
-use crate::base::mask::is_masked_word;
+use crate::base::mask::{is_cast_in_brackets, is_masked_word};
 use crate::base::parse::large_ranges;
 use crate::base::parse::masked;
 use crate::base::preprocess::SpecifierMacros;
@@ -189,7 +189,7 @@ fn is_closed(body: &str, macros: &SpecifierMacros) -> bool {
             }
             _ if is_word_start(byte) => {
                 let word = word_at(body, at).unwrap_or("");
-                if is_masked_word(word) || macros.mentions(word) {
+                if is_masked_word(word) || macros.mentions(word) || is_cast_in_brackets(body, at) {
                     return false;
                 }
                 at + word.len().max(1)
@@ -229,6 +229,8 @@ mod tests {
             ("{ [] __device__ () {} }", false),
             ("{ __align__(8) int x; }", false),
             ("{ R\"(x)\" }", false),
+            ("{ x = (unsigned(y) + 1); }", false),
+            ("{ x = unsigned(y) + 1; }", true),
         ] {
             assert_eq!(is_closed(body, &SpecifierMacros::default()), expected, "{body}");
         }

@@ -59,11 +59,13 @@ impl<'a> Split<'a> {
 
     /// The same where the child's template arguments may be deduced.
     pub fn of_instance(site: &Site<'_>, child: &'a Child<'_>, uniform: &[bool], refusals: &mut Refusals) -> Split<'a> {
-        match instance::deduced(site, child) {
-            Some(values) if child.template.is_some() && site.launch.template_args.is_none() => {
+        let deduces = child.template.is_some() && instance::deduces(site, child.item);
+        match deduces.then(|| instance::deduced(site, child)).flatten() {
+            Some(values) => {
+                refuse_unclear_arguments(site, refusals);
                 Split::with(site, child, uniform, &values, refusals)
             }
-            _ => Split::of(site, child, uniform, refusals),
+            None => Split::of(site, child, uniform, refusals),
         }
     }
 
@@ -229,11 +231,15 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
         return Vec::new();
     }
     let place = Some(site.place(site.launch.name_span));
-    let Some(span) = site.launch.template_args else {
-        refusals.add(format!("the template arguments of `{}` are deduced", child.name), place);
+    if site.launch.template_args.is_none() {
+        let lambda = match instance::gets_lambda(site) {
+            true => " from a lambda, whose type has no name where launches are collected",
+            false => "",
+        };
+        let what = format!("the template arguments of `{}` are deduced{lambda}", child.name);
+        refusals.add(what, place);
         return Vec::new();
-    };
-    let inner = site.source(span).trim().trim_start_matches('<').trim_end_matches('>');
+    }
     let values = written_values(site, child.item);
     if values.len() != names.len() {
         refusals.add(
@@ -244,6 +250,15 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
             place,
         );
     }
+    refuse_unclear_arguments(site, refusals);
+    values
+}
+
+/// Refuses template arguments that are written at a launch and mean something there alone, or aren't understood.
+fn refuse_unclear_arguments(site: &Site<'_>, refusals: &mut Refusals) {
+    let Some(span) = site.launch.template_args else { return };
+    let place = Some(site.place(site.launch.name_span));
+    let inner = site.source(span).trim().trim_start_matches('<').trim_end_matches('>');
     let visible = visible_names(site.db, site.file);
     let signature = site.parent.signature(site.db);
     for word in lex::identifiers(inner) {
@@ -262,5 +277,4 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
             refusals.add(format!("the template argument `{word}` is not understood"), place);
         }
     }
-    values
 }

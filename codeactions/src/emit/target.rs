@@ -4,6 +4,7 @@
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::facts::closures::captures_variables;
 use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::mentions::anchor;
@@ -74,20 +75,38 @@ pub fn refuse_effects_in_config(site: &Site<'_>, refusals: &mut Refusals) {
     }
 }
 
-/// Refuses operands that are not understood, and arguments that are left to default values.
+/// Refuses operands that are not understood, and arguments that are left to default values, for what stands where the launch stands.
 pub fn refuse_operands(site: &Site<'_>, refusals: &mut Refusals) {
-    refuse_operands_but_defaults(site, false, refusals);
+    // A lambda is made there as it is for the launch.
+    refuse_but(site, false, &|arg| is_made_of_variables(site, arg), refusals);
 }
 
-/// The same; with `defaults`, a plain default value takes the place of an argument.
+/// The same where the operands are evaluated elsewhere; with `defaults`, a plain default value takes the place of an argument.
 pub fn refuse_operands_but_defaults(site: &Site<'_>, defaults: bool, refusals: &mut Refusals) {
-    for operand in site.launch.config.iter().chain(&site.launch.args) {
+    refuse_but(site, defaults, &|_| false, refusals);
+}
+
+/// Whether an argument is a lambda, made of nothing but variables.
+fn is_made_of_variables(site: &Site<'_>, arg: ExprId) -> bool {
+    let lambda = site.body.strip_parens(arg);
+    let expr = site.body.expr(lambda);
+    // A copy of it would have static variables of its own, and a comment or a directive would end elsewhere.
+    let source = site.expr_source(lambda);
+    let odd = ["#", "//", "/*"].iter().any(|odd| source.contains(odd))
+        || lex::identifiers(source).any(|word| word == "static");
+    matches!(expr.kind, ExprKind::Lambda { .. }) && !expr.from_macro && !odd && captures_variables(source)
+}
+
+/// Refuses what isn't understood but for the arguments that `known` knows.
+fn refuse_but(site: &Site<'_>, defaults: bool, known: &dyn Fn(ExprId) -> bool, refusals: &mut Refusals) {
+    let args = || site.launch.args.iter().filter(|arg| !known(**arg));
+    for operand in site.launch.config.iter().chain(args()) {
         if let Some(part) = pure::unknown_part(&site.body, *operand) {
             let place = site.place(site.body.expr(part).span);
             refusals.add("an operand of the launch is not understood", Some(place));
         }
     }
-    for arg in &site.launch.args {
+    for arg in args() {
         if pure::assigns(&site.body, *arg) {
             let place = site.place(site.body.expr(*arg).span);
             refusals.add("an argument of the launch changes a variable", Some(place));

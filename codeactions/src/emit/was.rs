@@ -9,6 +9,7 @@ use gridfuse_analysis::hir::StmtId;
 use crate::edit::builder::EditBuilder;
 use crate::edit::one_line::flat;
 use crate::edit::style::{self, Style};
+use crate::facts::instance;
 use crate::facts::site::Site;
 
 /// What the grid of a launch begins with that a rewrite has written.
@@ -92,9 +93,7 @@ pub fn note_unless_plain(site: &Site<'_>, config: &[String], edit: &mut EditBuil
     let name = format!("{}{written}", site.source(site.launch.name_span));
     let here = site.here().range;
     // What takes its place has template arguments that are deduced here.
-    let template =
-        matches!(site.facts.child, Launched::Kernel(child) if !child.signature(site.db).template_names.is_empty());
-    let deduces = template && site.launch.template_args.is_none();
+    let deduces = matches!(site.facts.child, Launched::Kernel(child) if instance::deduces(site, child));
     if deduces
         || site.source(site.facts.span) != plain(&site.text, here, &edit.style(site.file), &name, config, &arguments)
     {

@@ -6,6 +6,7 @@ use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
 use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::ctype;
+use crate::facts::deduction::Deduction;
 use crate::facts::site::Site;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::template_arguments;
@@ -34,52 +35,116 @@ pub fn is_own(site: &Site<'_>, child: &Child<'_>) -> bool {
 
 /// Whether a type that is written in the launching function means the same in others: it names nothing that is that function's own.
 fn means_the_same_elsewhere(site: &Site<'_>, ty: &str) -> bool {
-    let own = |word: &str| word == "decltype" || site.body.bindings.iter().any(|binding| binding.name == word);
+    let own = |word: &str| {
+        word == "decltype"
+            || site.body.declared.contains(word)
+            || site.body.bindings.iter().any(|binding| binding.name == word)
+    };
     !lex::identifiers(ty).any(own)
 }
 
-/// Names and values of the template parameters of a launch whose template arguments are deduced; `None` where that isn't simple.
+/// Names and values of the template parameters of a launch some of whose template arguments are deduced; `None` where that isn't simple.
 pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String)>> {
     let signature = child.item.signature(child.db);
-    let value = |name: &String| {
-        if site.parent == child.item {
-            return Some(name.clone());
-        }
-        let is_type = signature.template_types.contains(name);
-        let params = child.params.iter().zip(&site.launch.args);
-        let mut params: Vec<_> = params.filter(|(param, _)| is_type && param.ty.base == *name).collect();
-        // Of what a pointer points to, more is known than of a value: no parameter of the launching function is a reference there.
-        params.sort_by_key(|(param, _)| param.ty.pointers == 0);
-        params.into_iter().find_map(|(param, arg)| {
-            if param.ty.is_value() {
-                return of_value(site, *arg);
-            }
-            let ExprKind::Name(Name::Local(binding)) = site.body.expr(site.body.strip_parens(*arg)).kind else {
-                return None;
-            };
-            let ty = &site.body.binding(binding).ty;
-            let pointer = ty.pointers == 1 && param.ty.pointers == 1 && ty.array.is_empty();
-            let of_parent = site.parent.signature(site.db).template_types.contains(&ty.base);
-            let known = of_parent || crate::facts::calls::is_plain_type(&ty.base);
-            if !pointer || ty.complex || ty.reference || ty.volatile || !known {
-                return None;
-            }
-            let constant = ty.const_base && !param.ty.const_base;
-            Some(if constant {
-                format!("const {}", ty.base)
-            } else {
-                ty.base.clone()
-            })
-        })
-    };
-    if site.parent == child.item && !is_own(site, child) {
+    let own = site.parent == child.item;
+    if own && (site.launch.template_args.is_some() || !is_own(site, child)) {
         return None;
     }
-    signature
-        .template_names
+    let mut values = written_values(site, child.item);
+    if values.len() > signature.template_names.len() || values.iter().any(|(_, value)| value.is_empty()) {
+        return None;
+    }
+    for name in signature.template_names.iter().skip(values.len()) {
+        let value = match own {
+            true => name.clone(),
+            false => one_deduced(site, child, name).or_else(|| default_value(child, name, &values))?,
+        };
+        values.push((name.clone(), value));
+    }
+    Some(values)
+}
+
+/// What is deduced for one template parameter: from the plain pointers and values of its type, else from other parameters.
+fn one_deduced(site: &Site<'_>, child: &Child<'_>, name: &str) -> Option<String> {
+    let is_type = child
+        .item
+        .signature(child.db)
+        .template_types
         .iter()
-        .map(|name| Some((name.clone(), value(name)?)))
-        .collect()
+        .any(|ty| ty == name);
+    // Of `auto N` the argument has a type that a number as it is written needn't have.
+    if !is_type && is_declared_auto(child, name) {
+        return None;
+    }
+    let params = || child.params.iter().zip(&site.launch.args);
+    let mut plain: Vec<_> = params()
+        .filter(|(param, _)| is_type && param.ty.base == *name)
+        .collect();
+    // Of what a pointer points to, more is known than of a value: no parameter of the launching function is a reference there.
+    plain.sort_by_key(|(param, _)| param.ty.pointers == 0);
+    let simple = plain.into_iter().find_map(|(param, arg)| {
+        if param.ty.is_value() {
+            return of_value(site, *arg);
+        }
+        let ExprKind::Name(Name::Local(binding)) = site.body.expr(site.body.strip_parens(*arg)).kind else {
+            return None;
+        };
+        let ty = &site.body.binding(binding).ty;
+        let pointer = ty.pointers == 1 && param.ty.pointers == 1 && ty.array.is_empty();
+        let known = crate::facts::calls::is_plain_type(&ty.base);
+        if !pointer || ty.complex || ty.reference || ty.volatile || !known {
+            return None;
+        }
+        let constant = ty.const_base && !param.ty.const_base;
+        Some(if constant {
+            format!("const {}", ty.base)
+        } else {
+            ty.base.clone()
+        })
+    });
+    let deduction = Deduction::new(site.db, site.parent, &site.body);
+    let mut others: Vec<_> = params().collect();
+    others.sort_by_key(|(param, _)| param.ty.is_value() && param.ty.base == *name);
+    let other = || {
+        let mut found = others
+            .iter()
+            .filter_map(|(param, arg)| deduction.of_argument(&param.ty, **arg, name, is_type));
+        found.find(|value| means_the_same_elsewhere(site, value))
+    };
+    simple.or_else(other)
+}
+
+/// Whether a template parameter is declared with `auto`.
+fn is_declared_auto(child: &Child<'_>, name: &str) -> bool {
+    let header = child
+        .template
+        .as_deref()
+        .and_then(|header| header.trim_start().strip_prefix("template"));
+    template_arguments(header.unwrap_or("")).iter().any(|parameter| {
+        let declared = parameter.split('=').next().unwrap_or("");
+        lex::identifiers(declared).last() == Some(name) && lex::identifiers(declared).any(|word| word == "auto")
+    })
+}
+
+/// The default of a template parameter of which nothing can be deduced: a number, a plain type, or a parameter in front of it.
+fn default_value(child: &Child<'_>, name: &str, before: &[(String, String)]) -> Option<String> {
+    let mentions = |ty: &str| lex::identifiers(ty).any(|word| word == name);
+    if child.params.iter().any(|param| mentions(&param.decl)) {
+        return None;
+    }
+    let header = child.template.as_deref()?.trim_start().strip_prefix("template")?;
+    let parameters = template_arguments(header);
+    let (_, default) = parameters.iter().find_map(|parameter| {
+        let (declared, default) = parameter.split_once('=')?;
+        (lex::identifiers(declared).last() == Some(name)).then_some((declared, default.trim()))
+    })?;
+    if let Some((_, value)) = before.iter().find(|(own, _)| own == default) {
+        return Some(value.clone());
+    }
+    let plain = default.parse::<i64>().is_ok()
+        || matches!(default, "true" | "false")
+        || crate::facts::calls::is_plain_type(default);
+    plain.then(|| default.to_owned())
 }
 
 /// The type that is deduced from an argument that is passed by value: a variable's that is a number, that of a number which any
@@ -109,22 +174,43 @@ fn of_value(site: &Site<'_>, arg: ExprId) -> Option<String> {
         .filter(|ty| means_the_same_elsewhere(site, ty))
 }
 
-/// Names of a child's template parameters with their arguments at a launch, written or deduced; empty where they aren't known.
-pub fn values(site: &Site<'_>, child: &Child<'_>) -> Vec<(String, String)> {
-    match site.launch.template_args {
-        Some(_) => written_values(site, child.item),
-        None => deduced(site, child).unwrap_or_default(),
-    }
+/// Whether an argument of a launch is a lambda, or a variable that is one.
+pub fn gets_lambda(site: &Site<'_>) -> bool {
+    let is_lambda = |e: ExprId| matches!(site.body.expr(site.body.strip_parens(e)).kind, ExprKind::Lambda { .. });
+    site.launch.args.iter().any(|arg| {
+        let named = match site.body.expr(site.body.strip_parens(*arg)).kind {
+            ExprKind::Name(Name::Local(variable)) => site.body.initialiser(variable),
+            _ => None,
+        };
+        is_lambda(*arg) || named.is_some_and(is_lambda)
+    })
 }
 
-/// The template arguments of a launch as what is made of its child has to be given them, which deduces nothing: those that are written
-/// where some are, else those that are deduced.
+/// Whether a launch leaves the template arguments of its child, or some of them, to be deduced.
+pub fn deduces(site: &Site<'_>, child: FunctionItem<'_>) -> bool {
+    written_values(site, child).len() < child.signature(site.db).template_names.len()
+}
+
+/// Names of a child's template parameters with their arguments at a launch, written or deduced; those that are written where the others
+/// aren't known.
+pub fn values(site: &Site<'_>, child: &Child<'_>) -> Vec<(String, String)> {
+    let all = deduces(site, child.item).then(|| deduced(site, child)).flatten();
+    all.unwrap_or_else(|| written_values(site, child.item))
+}
+
+/// The template arguments of a launch as what is made of its child has to be given them, which deduces nothing: those that are written,
+/// and those that are deduced.
 pub fn named(site: &Site<'_>, child: &Child<'_>) -> String {
-    match site.launch.template_args {
-        Some(_) if child.template.is_none() => String::new(),
-        Some(written) => site.source(written).to_owned(),
-        None => arguments(site, child).unwrap_or_default(),
+    if child.template.is_none() {
+        return String::new();
     }
+    let written = || {
+        site.launch
+            .template_args
+            .map_or("", |list| site.source(list))
+            .to_owned()
+    };
+    arguments(site, child).unwrap_or_else(written)
 }
 
 /// The template arguments of a launch with their angle brackets, all of them written, or deduced; empty for what is no template.
@@ -132,7 +218,7 @@ pub fn arguments(site: &Site<'_>, child: &Child<'_>) -> Option<String> {
     if child.template.is_none() {
         return Some(String::new());
     }
-    if let Some(written) = site.launch.template_args {
+    if let Some(written) = site.launch.template_args.filter(|_| !deduces(site, child.item)) {
         let all = written_values(site, child.item).len() == child.item.signature(child.db).template_names.len();
         return all.then(|| site.source(written).to_owned());
     }

@@ -12,6 +12,7 @@ pub(crate) mod combinable;
 pub(crate) mod configured;
 pub(crate) mod copied;
 pub(crate) mod ctype;
+pub(crate) mod deduction;
 pub(crate) mod flat;
 pub(crate) mod graphs;
 pub(crate) mod grid_stride;

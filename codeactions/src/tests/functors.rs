@@ -113,11 +113,10 @@ fn what_is_called_is_not_certain() {
     }
     refuse("typedef int (*Op)(int);", "Op()", "");
     refuse("using Op = int (*)(int);", "(Op)0", "");
-    refuse(SQUARE, "[=](int x) { return x + n; }", "");
     // Somebody else passes something else.
     for more in [
         "void other(int* out, int (*g)(int)) { child<<<1, 1>>>(out, 0, 1, g); }",
-        "void other(int* out) { child<<<1, 1>>>(out, 0, 1, [] __device__(int x) { return x; }); }",
+        "void other(int* out) { child<<<1, 1>>>(out, 0, 1, [] __device__(auto x) { return x; }); }",
         "template <class T> void other(int* out, T t) { child<<<1, 1>>>(out, 0, 1, t); }",
         "auto pointer = &child<int (*)(int)>;",
         "template __global__ void child<int (*)(int)>(int*, int, int, int (*)(int));",
@@ -165,9 +164,16 @@ template <class T> __global__ void parent(T* out, const int* row, int n, const T
 void run(float* out, const int* row, int n) { parent<float><<<(n + 127) / 128, 128>>>(out, row, n, out); }
 "#;
     rewrite("aggregate-block", text).has(&["child_aggregated<T>", "child_args<T>"]);
-    // What a value is deduced from may be a reference's name.
-    let value = text.replace("(T* out, int count, T value)", "(float* out, int count, T value)");
-    refuses("aggregate-block", &value, "are deduced");
+    // A value has no qualifiers, whatever the type is that its variable is declared with.
+    let value = text
+        .replace("(T* out, int count, T value)", "(float* out, int count, T value)")
+        .replace(
+            "(T* out, const int* row, int n, const T* values)",
+            "(float* out, const int* row, int n, T* values)",
+        );
+    rewrite("aggregate-block", &value).has(&["child_aggregated<T>"]);
+    let constant = value.replace("parent<float>", "parent<const float>");
+    rewrite("aggregate-block", &constant).has(&["child_aggregated<std::decay_t<T>>"]);
 }
 
 /// A kernel that launches itself with a block of a size that its template's argument says.
@@ -219,4 +225,107 @@ fn constants_of_template_arguments() {
         "namespace other { void run(int* out) { kernel<unseen::Small><<<1, 32>>>(out, 3); } }",
     );
     refuse(SMALL, "auto pointer = &kernel<Small>;");
+}
+
+/// Rewrites that name no type of what is called.
+const IN_PLACE: [&str; 2] = ["threshold", "coarsen"];
+
+#[test]
+fn lambdas() {
+    for lambda in [
+        "[=](int x) { return x + n; }",
+        "[n, out](int x) { atomicAdd(out, x); return x + n; }",
+        "[&](int x) { int y = x; for (int k = 0; k < 3; ++k) y += k; return y; }",
+        "[](int x) { return (unsigned(x) * 3u) ^ 1u; }",
+    ] {
+        for id in IN_PLACE {
+            rewrite(id, &program("", lambda, ""));
+        }
+        refuses("aggregate-block", &program("", lambda, ""), "are deduced from a lambda");
+    }
+    // Of a variable, of the host, and one of several.
+    let named = program("", "f", "").replace(
+        "    if (count > 0)",
+        "    auto f = [=](int x) { return x + begin; };\n    if (count > 0)",
+    );
+    let more = "void other(int* out) { child<<<1, 1>>>(out, 0, 1, [] __device__(int x) { return x; }); }";
+    for id in IN_PLACE {
+        rewrite(id, &named);
+        rewrite(id, &program(SQUARE, "Op()", more));
+    }
+    // A helper's template parameter names the type.
+    let helper = r#"template <class F> __global__ void child(int* out, int count, F f) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[i] = f(i);
+}
+template <class F> __device__ void each(int* out, int count, const F& f) {
+    if (count > 0) $0child<<<(count + 127) / 128, 128>>>(out, count, f);
+}
+__global__ void parent(int* out, const int* row, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n) each(out + row[v], row[v + 1] - row[v], [=](int i) { return i + v; });
+}
+void run(int* out, const int* row, int n) { parent<<<(n + 127) / 128, 128>>>(out, row, n); }
+"#;
+    for id in IN_PLACE {
+        rewrite(id, helper);
+    }
+    let reads = helper.replace("return i + v;", "return i + v + int(threadIdx.x);");
+    refuses(
+        "threshold",
+        &reads,
+        "calls `a lambda of parent`, which reads `threadIdx`",
+    );
+    let own_shared = helper.replace(
+        "    int v = blockIdx",
+        "    __shared__ int s[128];\n    int v = blockIdx",
+    );
+    refuses(
+        "threshold",
+        &own_shared.replace("return i + v;", "return i + s[0];"),
+        "a call of `f`",
+    );
+}
+
+#[test]
+fn lambdas_of_which_nothing_is_known() {
+    let held = "struct Held { int* p; __device__ Held(int* q) : p(q) {} __device__ Held(const Held& h) : p(h.p) { atomicAdd(h.p, 1); } };";
+    for (functor, lambda) in [
+        ("", "[=](auto x) { return x; }"),
+        ("", "[k = n](int x) mutable { return x + k++; }"),
+        ("", "[k = v + 1](int x) { return x + k; }"),
+        ("#define BODY { return blockIdx.x + x; }", "[=](int x) BODY"),
+        ("#define HERE blockIdx.x", "[=](int x) { return x + HERE; }"),
+        (
+            "__global__ void other() {}",
+            "[=](int x) { other<<<1, 1>>>(); return x; }",
+        ),
+        (
+            "__global__ void other() {}\n__device__ void go() { other<<<1, 1>>>(); }",
+            "[=](int x) { go(); return x; }",
+        ),
+        (held, "[h = Held(out)](int x) { return *h.p; }"),
+    ] {
+        for id in IN_PLACE {
+            let refused = super::rewrite_files(id, &[("a.cu", &program(functor, lambda, ""))], &[]);
+            assert!(refused.is_err(), "{id}: {lambda}");
+        }
+    }
+    for id in IN_PLACE {
+        refuses(
+            id,
+            &program("", "[=](int x) { return x + int(blockIdx.x); }", ""),
+            "reads `blockIdx`",
+        );
+    }
+    refuses(
+        "threshold",
+        &program("", "[=](int x) { return __shfl_sync(~0u, x, 0); }", ""),
+        "__shfl_sync()",
+    );
+    refuses(
+        "threshold",
+        &program("", "[=](int x) { while (!*(volatile int*)out) {} return x; }", ""),
+        "may wait for another thread",
+    );
 }

@@ -12,6 +12,7 @@ mod coarsen;
 mod compose;
 mod contradicted;
 mod copied;
+mod deduction;
 mod device_sync;
 mod docs;
 mod effects;

@@ -4,7 +4,8 @@
 //! What is blanked: `__align__(8)`, `__cluster_dims__(…)`, `__maxnreg__(…)`, `__launch_bounds__` with three arguments,
 //! calling-convention words, `#pragma` lines (a `#pragma unroll` between `if (c)` and `for` would give the `if` an empty
 //! body), lambda execution spaces (`[=] __device__ (…)`), and the user's own macros that stand for what is written in front of
-//! functions (`#define KERNEL __global__`), whose meaning is kept in [`Masked::specifiers`]. `#define RESTRICT __restrict__` becomes `restrict`. Branches of `#if` that aren't compiled are blanked,
+//! functions (`#define KERNEL __global__`), whose meaning is kept in [`Masked::specifiers`]. `#define RESTRICT __restrict__` becomes `restrict`,
+//! and `(unsigned(x) + 1)` the same with `uint32_t`. Branches of `#if` that aren't compiled are blanked,
 //! and `#if` groups that cut through a construct are reduced to one branch ([`Masked::cuts`]).
 
 mod conditionals;
@@ -96,6 +97,14 @@ const WORDS: &[&str] = &[
 pub(crate) fn is_masked_word(word: &str) -> bool {
     let space = matches!(word, "__global__" | "__device__" | "__host__" | "__launch_bounds__");
     space || WORDS.contains(&word) || WITH_ARGUMENTS.contains(&word)
+}
+
+/// Whether `(unsigned(x) * 2)` begins in front of a word: the grammar takes what follows for a parameter, and has no trouble with a name
+/// of the same type that is one word of the same length.
+pub(crate) fn is_cast_in_brackets(text: &str, at: usize) -> bool {
+    let behind = text.get(at..).and_then(|rest| rest.strip_prefix("unsigned"));
+    let before = text.get(..at).unwrap_or("").trim_end_matches([' ', '\t']);
+    behind.is_some_and(|behind| behind.starts_with('(')) && before.ends_with('(')
 }
 
 /// Masks one text of which no macros are known. `branches`: for each of its [`directives`] what becomes of the text behind it; those
@@ -277,6 +286,8 @@ impl Masker<'_> {
             self.at = end_of_raw_string(bytes, end);
         } else if WORDS.contains(&word) {
             blank(&mut self.out, at, end);
+        } else if is_cast_in_brackets(text, at) {
+            self.out[at..end].copy_from_slice(b"uint32_t");
         } else if WITH_ARGUMENTS.contains(&word)
             && arguments().is_some_and(|(open, close)| runs_at_the_end(text.get(open..close).unwrap_or("")))
         {

@@ -4,6 +4,7 @@ use super::types::{Act, Step, What};
 use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
+use crate::facts::closures::Closure;
 use crate::facts::groups::{Group, decided_by, made_by};
 use crate::facts::unseen::misses_header;
 use crate::hir::items::FunctionItem;
@@ -53,6 +54,12 @@ impl<'db> Named<'db> {
     pub(super) fn runs(&mut self, functions: Vec<FunctionItem<'db>>, at: Span) {
         if !functions.is_empty() {
             self.found.push(Step::Runs { functions, at });
+        }
+    }
+
+    pub(super) fn runs_lambda(&mut self, closures: Vec<Closure<'db>>, at: Span) {
+        if !closures.is_empty() {
+            self.found.push(Step::RunsLambda { closures, at });
         }
     }
 

@@ -290,8 +290,9 @@ impl<'db> Scan<'_, 'db> {
                 }
             }
             ExprKind::Name(Name::Local(b)) => {
-                if let Some(operators) = called_operators(db, self.function, body, *b) {
-                    self.named.runs(operators, called.span);
+                if let Some(runs) = called_operators(db, self.function, body, *b) {
+                    self.named.runs(runs.operators, called.span);
+                    self.named.runs_lambda(runs.closures, called.span);
                 } else if !is_lambda(body, *b) {
                     let what = format!("a call of `{}`", body.binding(*b).name);
                     self.named.unknown(what, span, called.span);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::span::Span;
+use crate::facts::closures::Closure;
 use crate::facts::uniformity::memory::MemoryClass;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Library;
@@ -117,6 +118,13 @@ pub enum Step<'db> {
         /// Where it is named.
         at: Span,
     },
+    /// One of these lambdas may run.
+    RunsLambda {
+        /// Every lambda that may be meant.
+        closures: Vec<Closure<'db>>,
+        /// Where it is named.
+        at: Span,
+    },
 }
 
 impl Step<'_> {
@@ -124,7 +132,7 @@ impl Step<'_> {
     pub fn at(&self) -> Span {
         match self {
             Step::Does(act) => act.at,
-            Step::Runs { at, .. } => *at,
+            Step::Runs { at, .. } | Step::RunsLambda { at, .. } => *at,
         }
     }
 }

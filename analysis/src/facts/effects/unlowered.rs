@@ -258,7 +258,7 @@ impl<'a, 'db> Words<'a, 'db> {
             if self.macros.len() >= MAX_MACROS || self.replaced > MACRO_BYTES {
                 let unknown = |step: &Step<'_>| match step {
                     Step::Does(act) => matches!(act.what, What::Unknown) && act.at == place,
-                    Step::Runs { .. } => false,
+                    Step::Runs { .. } | Step::RunsLambda { .. } => false,
                 };
                 if !self.named.found.last().is_some_and(unknown) {
                     let what = format!("`{last}`, a macro that is too large to be followed");

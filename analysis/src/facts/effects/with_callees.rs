@@ -12,6 +12,9 @@ use crate::base::budget::CALLEES;
 use crate::base::db::Db;
 use crate::base::place::FileRange;
 use crate::base::span::Span;
+use crate::base::words::words;
+use crate::facts::closures::Closure;
+use crate::hir::body;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Does, Library, Memory, Together};
 use crate::hir::resolve::declarations_of;
@@ -78,6 +81,7 @@ pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Effects
         root: function,
         found: Effects::default(),
         done: FxHashSet::default(),
+        lambdas: FxHashSet::default(),
         active: Vec::new(),
         cut: false,
     };
@@ -90,6 +94,7 @@ struct Walk<'db> {
     root: FunctionItem<'db>,
     found: Effects,
     done: FxHashSet<FunctionItem<'db>>,
+    lambdas: FxHashSet<Closure<'db>>,
     active: Vec<FunctionItem<'db>>,
     /// There are more functions than are looked at.
     cut: bool,
@@ -154,6 +159,64 @@ impl<'db> Walk<'db> {
                     self.function(*called);
                 }
             }
+            Step::RunsLambda { closures, .. } => {
+                for called in closures {
+                    self.lambda(*called);
+                }
+            }
+        }
+    }
+
+    /// What stands in a lambda: a part of what its function does.
+    fn lambda(&mut self, closure: Closure<'db>) {
+        if !self.lambdas.insert(closure) {
+            return;
+        }
+        let (db, function) = (self.db, closure.function);
+        let own = direct(db, function);
+        let all = own.steps.iter().chain(unlowered(db, function));
+        let mut steps: Vec<&Step<'db>> = all.filter(|step| closure.has(step.at())).collect();
+        steps.sort_by_key(|step| step.at().start);
+        for step in steps {
+            match step {
+                Step::Does(act) => self.act_of_lambda(closure, act),
+                _ => self.step(function, step),
+            }
+        }
+        for act in own.unclear.iter().filter(|act| closure.meets(act.span)) {
+            self.act_of_lambda(closure, act);
+        }
+        // What it captures are variables of its own, of the same types.
+        for variable in &body(db, function).bindings {
+            let captured = || words(closure.span.text(&function.text(db))).any(|word| word == variable.name);
+            if variable.ty.restrict && captured() {
+                let what = format!("`{}`, which is __restrict__", variable.name);
+                let place = FileRange {
+                    file: function.file(db),
+                    range: variable.span.shift(function.start(db)),
+                };
+                self.found.restricts.push(Found { what, place });
+            }
+        }
+    }
+
+    /// Something in a lambda, which is nobody's own code where it is called.
+    fn act_of_lambda(&mut self, closure: Closure<'db>, act: &Act) {
+        let (db, function) = (self.db, closure.function);
+        let place = FileRange {
+            file: function.file(db),
+            range: act.at.shift(function.start(db)),
+        };
+        match &act.what {
+            What::Builtin(builtin) => {
+                let name = format!("a lambda of {}", function.name(db));
+                self.found.builtins_in_callees.push((builtin, name, place));
+            }
+            What::UnknownValue => self.found.unknown.push(Found {
+                what: act.name.clone(),
+                place,
+            }),
+            _ => self.act(function, act),
         }
     }
 

@@ -189,7 +189,7 @@ fn facts<'db>(
     let made: Vec<Option<String>> = match child {
         Child::Kernel(kernel) => crate::hir::parameters(db, kernel)
             .iter()
-            .map(|p| Some(p.ty.base.clone()).filter(|ty| p.ty.pointers == 0 && runs_unseen(db, function.file(db), ty)))
+            .map(|p| Some(p.ty.base.clone()).filter(|ty| p.ty.pointers == 0 && runs_unseen(db, function, ty)))
             .collect(),
         _ => Vec::new(),
     };

@@ -163,7 +163,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 .iter()
                 .any(|e| matches!(&e.kind, ExprKind::Cast { ty, .. } if ty.contains("volatile"))),
             immutable,
-            classes: some_class_runs_unseen(db, function.file(db)),
+            classes: some_class_runs_unseen(db, function),
             operators: some_result_may_differ(db, function.file(db)),
             defs: vec![Value::CONSTANT; ssa.defs.len()],
             post,

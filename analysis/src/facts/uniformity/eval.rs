@@ -63,7 +63,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
 
     /// Making, copying or converting an object of this type may run something that does more than compute.
     pub(super) fn runs(&self, ty: &str) -> bool {
-        self.classes && self.trust != Trust::Assumed && runs_unseen(self.db, self.function.file(self.db), ty)
+        self.classes && self.trust != Trust::Assumed && runs_unseen(self.db, self.function, ty)
     }
 
     fn eval_own(&mut self, block: BlockId, step: usize, e: ExprId) -> Value {

@@ -10,7 +10,7 @@ use crate::base::db::{Db, SourceFile};
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::vector_fields;
-use crate::hir::names::unqualified;
+use crate::hir::names::{template_arguments, unqualified, with_arguments};
 use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::settled::{patched_items, settled_rest};
 use crate::hir::special_members::Constructors;
@@ -155,6 +155,10 @@ impl Places<'_> {
     /// Type of a field of a class of the workspace.
     pub fn field(&self, class: &str, field: &str) -> Option<Shape> {
         let class = class.strip_prefix("struct ").unwrap_or(class);
+        let (class, arguments) = match class.find('<') {
+            Some(at) => (class.get(..at)?.trim_end(), template_arguments(class.get(at..)?)),
+            None => (class, Vec::new()),
+        };
         if hides_class(self.db, self.function, class) {
             return None;
         }
@@ -166,7 +170,15 @@ impl Places<'_> {
                 if declarator.contains(['(', '&', ':']) {
                     return None;
                 }
-                let mut shape = written(ty)?;
+                // Of a specialisation it isn't known which objects are of it.
+                if item.template_names.is_empty() && !arguments.is_empty() {
+                    return None;
+                }
+                let ty = match arguments.is_empty() {
+                    true => ty.clone(),
+                    false => with_arguments(ty, &item.template_names, &arguments)?,
+                };
+                let mut shape = written(&ty)?;
                 shape.pointers += declarator.matches('*').count() as u32;
                 shape.dims += declarator.matches('[').count() as u32;
                 if found.get_or_insert(shape.clone()) != &shape {

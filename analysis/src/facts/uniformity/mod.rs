@@ -231,7 +231,7 @@ fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trus
         .get(..behind.find(['{', ';']).unwrap_or(behind.len()))
         .unwrap_or("");
     let behind = behind.split_once("->").map_or("", |(_, ty)| ty);
-    let runs = |ty: &str| runs_unseen(db, function.file(db), ty);
+    let runs = |ty: &str| runs_unseen(db, function, ty);
     if trust != Trust::Assumed && (runs(head.text(&text)) || runs(behind)) {
         return nothing("making or converting what it returns may run code that is called by no name");
     }

@@ -40,10 +40,24 @@ pub fn translate(stream: &Stream<'_>, file: &str, kernels: &Kernels, edits: &mut
                 literal(&kernel)
             ),
         };
+        if matches!(form(stream, &launch, kernels), Form::Call) {
+            convert_arenas(stream, &launch, edits);
+        }
         edits.replace_tokens(stream, launch.kernel.start..at + 3, format!("::emu::Launch({place}, "));
         edits.replace_tokens(stream, launch.config.end..launch.config.end + 3, callee);
     }
     Ok(())
+}
+
+/// What owns an arena becomes the arena that the kernel takes: no parameter's type is known to which it would convert.
+fn convert_arenas(stream: &Stream<'_>, launch: &Launch, edits: &mut Edits) {
+    for argument in stream.split(launch.arguments.clone()) {
+        if argument.clone().any(|at| stream.word(at) == "arena_for") {
+            let bytes = stream.bytes(&argument);
+            edits.insert(bytes.start, "static_cast<::gridfuse::Arena>(");
+            edits.insert(bytes.end, ")");
+        }
+    }
 }
 
 /// A text as a string literal.
