@@ -446,6 +446,14 @@ private:
     Common uniform_;
 };
 
+/// The largest of some numbers: of the threads of blocks, which template parameters say.
+template <class... Counts>
+__host__ __device__ constexpr unsigned largest(unsigned first, Counts... others) {
+    unsigned most = first;
+    ((most = static_cast<unsigned>(others) > most ? static_cast<unsigned>(others) : most), ...);
+    return most;
+}
+
 /// What `__syncthreads` is in a block that has `threads` threads, at most as many as a warp, and is run by the first of a larger one;
 /// without a number, in a block that has all. The parameter of a function by that name stands for the barrier in its body.
 struct BlockBarrier {
