@@ -217,6 +217,8 @@ pub struct TypeItem {
     pub implicit: String,
     /// Its static constants as (type as written, name).
     pub constants: Vec<(String, String)>,
+    /// Members of it may share storage: it is a union, or there is one in it.
+    pub shares_storage: bool,
     /// Names of its members that are no functions: fields, constants, types, aliases, enumerators.
     pub members: BTreeSet<String>,
 }

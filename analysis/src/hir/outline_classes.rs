@@ -109,6 +109,7 @@ impl Collector<'_> {
             fields: Vec::new(),
             implicit: String::new(),
             constants: Vec::new(),
+            shares_storage: includes_inside || crate::base::words::words(self.text(node)).any(|word| word == "union"),
             members: BTreeSet::new(),
         };
         let parameters = template.and_then(|t| t.child_by_field_id(fields::PARAMETERS.id()));

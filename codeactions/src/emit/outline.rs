@@ -3,6 +3,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::facts::effects::effects;
 
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self};
@@ -14,6 +15,7 @@ use crate::emit::described;
 use crate::emit::target::default_behind;
 use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
+use crate::facts::launch_errors;
 use crate::facts::movable::Form;
 
 /// The function with the body.
@@ -213,6 +215,10 @@ pub fn outline_collecting<'db>(
             },
             first: collecting.args.clone(),
         };
+    }
+    let found = effects(child.db, child.item);
+    if !found.own_name.is_empty() {
+        launch_errors::assume_none(&child.name, &found, edit);
     }
     let suffix = match form {
         Form::Block | Form::Own => "body",

@@ -69,6 +69,16 @@ impl<'a> Split<'a> {
         }
     }
 
+    /// The same where nothing of the child's template arguments is written elsewhere than at the launch.
+    pub fn at_launch(site: &Site<'_>, child: &'a Child<'_>, uniform: &[bool], refusals: &mut Refusals) -> Split<'a> {
+        let values = instance::at_launch(site, child);
+        if values.is_none() {
+            let why = format!("the template arguments of `{}` are deduced", child.name);
+            refusals.add(why, Some(site.place(site.launch.name_span)));
+        }
+        Split::with(site, child, uniform, &values.unwrap_or_default(), refusals)
+    }
+
     fn with(
         site: &Site<'_>,
         child: &'a Child<'_>,
@@ -167,7 +177,7 @@ fn same_type(site: &Site<'_>, child: &Child<'_>, param: &Param) -> bool {
 
 /// A type of the child as it is named outside of it, where its template parameters have these values: `typename T::type`. `None`
 /// where a value isn't known, or is an expression that could mean something else inside of the type.
-fn with_values(ty: &str, child: &Signature, values: &[(String, String)]) -> Option<String> {
+pub fn with_values(ty: &str, child: &Signature, values: &[(String, String)]) -> Option<String> {
     let value_of = |word: &str| values.iter().find(|(name, _)| name == word).map(|(_, value)| value);
     if let Some(value) = value_of(ty) {
         return Some(value.clone());

@@ -42,7 +42,13 @@ pub fn note(site: &Site<'_>, edit: &mut EditBuilder<'_>) {
 
 /// Deletes a statement, and notes what it was where it has lines of its own.
 pub fn delete(site: &Site<'_>, statement: StmtId, edit: &mut EditBuilder<'_>) {
-    let place = site.place(site.body.stmt(statement).span);
+    let mut place = site.place(site.body.stmt(statement).span);
+    let behind = site.text.get(place.range.end as usize..).unwrap_or("");
+    let gap = behind.len() - behind.trim_start().len();
+    // A macro's use ends before its semicolon.
+    if place.range.text(&site.text).ends_with(')') && behind.trim_start().starts_with(';') {
+        place.range.end += gap as u32 + 1;
+    }
     let source = place.range.text(&site.text);
     let (start, end) = (place.range.start as usize, place.range.end as usize);
     let (first, last) = style::whole_lines(&site.text, start, end);

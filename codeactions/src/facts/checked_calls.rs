@@ -1,10 +1,11 @@
-//! Functions of the user's that look at the error of a call, and do nothing where there is none: `check(cudaStreamCreate(&s), "here")`.
+//! Functions and macros of the user's that look at the error of a call, and do nothing where there is none:
+//! `check(cudaStreamCreate(&s), "here")`.
 
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::visible::visible_names;
-use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, body};
 
 use crate::edit::lex;
 use crate::facts::calls::is_plain_type;
@@ -45,12 +46,81 @@ fn inner_call(site: &Site<'_>, outer: ExprId) -> Option<ExprId> {
         let ty = &checks.binding(*param).ty;
         *param == parameter || !ty.complex && !ty.reference && (ty.pointers > 0 || is_plain_type(&ty.base))
     });
-    let names = visible_names(site.db, function.file(site.db));
+    let file = function.file(site.db);
+    (certain && plain && !is_redefined(site, file) && exact && acts_on_errors_alone(&checks, parameter))
+        .then(|| own.strip_parens(args[index]))
+}
+
+/// The same where a macro looks at the error: `CHECK(cudaStreamDestroy(s));`, where that is `do { cudaError_t error = (…); if (error !=
+/// cudaSuccess) …; } while (0)` and nothing else. The statement, and the call in which `operand` stands.
+pub fn checked_by_macro(site: &Site<'_>, operand: ExprId) -> Option<(StmtId, ExprId)> {
+    let body = &site.body;
+    let declaration = site.places.statement_of(operand)?;
+    let StmtKind::Decl(declared) = &body.stmt(declaration).kind else {
+        return None;
+    };
+    let [error] = declared.as_slice() else { return None };
+    let call = body.strip_parens(error.init?);
+    let block = site.places.parent(declaration)?;
+    let StmtKind::Block(inside) = &body.stmt(block).kind else {
+        return None;
+    };
+    let [first, second] = inside.as_slice() else {
+        return None;
+    };
+    let StmtKind::If {
+        init: None,
+        cond: Some(cond),
+        otherwise: None,
+        ..
+    } = &body.stmt(*second).kind
+    else {
+        return None;
+    };
+    let ty = &body.binding(error.binding).ty;
+    let plain = ty.is_value() && matches!(ty.base.as_str(), "cudaError_t" | "auto");
+    let looks = plain && *first == declaration && is_failure(body, *cond, error.binding);
+    let whole = match site.places.parent(block) {
+        Some(around) => match &body.stmt(around).kind {
+            StmtKind::DoWhile { cond, .. } if is_false(body, *cond) => around,
+            _ => block,
+        },
+        None => block,
+    };
+    // The macro's use is the whole statement, and what it expands to no other one.
+    let span = body.stmt(whole).span;
+    let words = lex::code_words(site.source(span));
+    let used = words.get(1) == Some(&"(") && !matches!(words.first(), Some(&"do" | &"{"));
+    let alone = site
+        .places
+        .parent(whole)
+        .is_some_and(|around| match &body.stmt(around).kind {
+            StmtKind::Block(all) => {
+                let overlap = |other: &&StmtId| {
+                    body.stmt(**other).span.start < span.end && span.start < body.stmt(**other).span.end
+                };
+                all.iter().filter(overlap).count() == 1
+            }
+            _ => false,
+        });
+    let made = body.expr(call).from_macro && matches!(body.expr(call).kind, ExprKind::Call { .. });
+    (looks && used && alone && made && !is_redefined(site, site.file)).then_some((whole, call))
+}
+
+fn is_false(body: &Body, cond: ExprId) -> bool {
+    matches!(
+        body.expr(body.strip_parens(cond)).kind,
+        ExprKind::Literal(Literal::Int(0) | Literal::Bool(false))
+    )
+}
+
+/// Whether the words of errors may mean something else in a file.
+fn is_redefined(site: &Site<'_>, file: SourceFile) -> bool {
+    let names = visible_names(site.db, file);
     let redefined = ["cudaError_t", "cudaSuccess"].iter().any(|name| {
         names.types.contains(*name) || names.macros.contains_key(*name) || names.ambiguous_macros.contains(*name)
-    }) || gives_meaning(site, function.file(site.db));
-    (certain && plain && !redefined && exact && acts_on_errors_alone(&checks, parameter))
-        .then(|| own.strip_parens(args[index]))
+    });
+    redefined || gives_meaning(site, file)
 }
 
 /// Whether a file, or one that it includes, gives the type of errors another meaning, in a namespace or a class perhaps:
@@ -83,12 +153,17 @@ fn acts_on_errors_alone(checks: &Body, error: BindingId) -> bool {
     else {
         return false;
     };
+    is_failure(checks, *cond, error)
+}
+
+/// `error != cudaSuccess`, or the error as a condition.
+fn is_failure(checks: &Body, cond: ExprId, error: BindingId) -> bool {
     let is =
         |e: ExprId| matches!(checks.expr(checks.strip_parens(e)).kind, ExprKind::Name(Name::Local(b)) if b == error);
     let success = |e: ExprId| matches!(&checks.expr(checks.strip_parens(e)).kind, ExprKind::Name(Name::Other(name)) if name == "cudaSuccess");
-    match checks.expr(checks.strip_parens(*cond)).kind {
+    match checks.expr(checks.strip_parens(cond)).kind {
         ExprKind::Binary(BinOp::Ne, a, b) => is(a) && success(b) || success(a) && is(b),
-        ExprKind::Name(_) => is(*cond),
+        ExprKind::Name(_) => is(cond),
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! Which instance of a kernel that is a template a launch means, also where the template arguments are deduced.
 
 use gridfuse_analysis::facts::functors::functor_class;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
 
 use crate::edit::lex;
@@ -9,7 +10,7 @@ use crate::facts::ctype;
 use crate::facts::deduction::Deduction;
 use crate::facts::site::Site;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::names::template_arguments;
+use gridfuse_analysis::hir::names::{template_arguments, unqualified};
 
 /// Whether a launch of the kernel by itself means the instance that launches. Deduced template arguments do where the kernel's own
 /// parameters, from which they are deduced, are passed on.
@@ -29,7 +30,7 @@ pub fn is_own(site: &Site<'_>, child: &Child<'_>) -> bool {
     let names = &child.item.signature(child.db).template_names;
     names.iter().all(|name| {
         let mut params = child.params.iter().enumerate();
-        params.any(|(index, param)| param.ty.base == *name && passed_on(index))
+        params.any(|(index, param)| says(site, &param.ty.base, name) && passed_on(index))
     })
 }
 
@@ -41,6 +42,54 @@ fn means_the_same_elsewhere(site: &Site<'_>, ty: &str) -> bool {
             || site.body.bindings.iter().any(|binding| binding.name == word)
     };
     !lex::identifiers(ty).any(own)
+}
+
+/// Whether a type is deduced from an argument of the type `ty`: it is the parameter itself, or a class of which it is an argument. What
+/// stands behind `::`, or in an alias, may be another one for the same class.
+fn says(site: &Site<'_>, ty: &str, name: &str) -> bool {
+    let mut found = Vec::new();
+    ty == name || unify(site, ty, ty, &[name.to_owned()], &mut found).is_some() && !found.is_empty()
+}
+
+/// Names and values of the template parameters that `param` names, a type that a function's parameter has, where its argument has the
+/// type `arg`. `None` where they aren't written alike: then `arg` may still be of such a type.
+fn unify(site: &Site<'_>, param: &str, arg: &str, names: &[String], found: &mut Vec<(String, String)>) -> Option<()> {
+    let (param, arg) = (param.trim(), arg.trim());
+    if names.iter().any(|name| name == param) {
+        found.push((param.to_owned(), arg.to_owned()));
+        return Some(());
+    }
+    let named = |code: &str| lex::identifiers(code).any(|word| names.iter().any(|name| name == word));
+    if !named(param) {
+        return Some(());
+    }
+    let parts = |ty: &str| {
+        let at = ty.find('<').filter(|_| ty.ends_with('>'))?;
+        let list = template_arguments(ty.get(at..)?);
+        Some((ty.get(..at)?.trim().to_owned(), list))
+    };
+    let ((class, own), (of_arg, others)) = (parts(param)?, parts(arg)?);
+    let visible = visible_names(site.db, site.file);
+    let is_class = |name: &str| visible.types.contains(name) && !visible.aliases.contains_key(name);
+    let same = unqualified(&class) == unqualified(&of_arg) && is_class(unqualified(&class)) && !named(&class);
+    if !same || own.len() != others.len() || own.iter().any(|one| one.contains("...")) {
+        return None;
+    }
+    let mut all = own.iter().zip(&others);
+    all.try_for_each(|(own, other)| unify(site, own, other, names, found))
+}
+
+/// Names and values of all template parameters at a launch, written or deduced, as they are called there; `None` where they aren't known.
+pub fn at_launch(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String)>> {
+    if child.template.is_none() {
+        return Some(Vec::new());
+    }
+    if deduces(site, child.item) {
+        return deduced(site, child);
+    }
+    let values = written_values(site, child.item);
+    let all = values.len() == child.item.signature(child.db).template_names.len();
+    all.then_some(values)
 }
 
 /// Names and values of the template parameters of a launch some of whose template arguments are deduced; `None` where that isn't simple.
@@ -213,6 +262,15 @@ pub fn named(site: &Site<'_>, child: &Child<'_>) -> String {
     arguments(site, child).unwrap_or_else(written)
 }
 
+/// Template arguments with their angle brackets; nothing where there are none.
+pub fn list(values: &[(String, String)]) -> String {
+    let values: Vec<&str> = values.iter().map(|(_, value)| value.as_str()).collect();
+    match values.as_slice() {
+        [] => String::new(),
+        values => format!("<{}>", values.join(", ")),
+    }
+}
+
 /// The template arguments of a launch with their angle brackets, all of them written, or deduced; empty for what is no template.
 pub fn arguments(site: &Site<'_>, child: &Child<'_>) -> Option<String> {
     if child.template.is_none() {
@@ -222,8 +280,7 @@ pub fn arguments(site: &Site<'_>, child: &Child<'_>) -> Option<String> {
         let all = written_values(site, child.item).len() == child.item.signature(child.db).template_names.len();
         return all.then(|| site.source(written).to_owned());
     }
-    let values: Vec<String> = deduced(site, child)?.into_iter().map(|(_, value)| value).collect();
-    Some(format!("<{}>", values.join(", ")))
+    Some(list(&deduced(site, child)?))
 }
 
 /// Names of a child's template parameters with the arguments that are written at a launch.

@@ -24,6 +24,7 @@ pub(crate) mod movable;
 pub(crate) mod moved;
 pub mod operand;
 pub mod order;
+pub(crate) mod own_name;
 pub(crate) mod plain_pointer;
 pub(crate) mod program;
 pub(crate) mod pure;

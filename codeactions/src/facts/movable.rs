@@ -6,7 +6,7 @@ use std::ops::Range;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::facts::effects::{Assembly, BUILTINS, Effects};
+use gridfuse_analysis::facts::effects::{Assembly, BUILTINS, Effects, Found};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::mentions::gaps;
@@ -18,6 +18,7 @@ use crate::edit::names::words_with_macros;
 use crate::edit::style;
 use crate::facts::child::Child;
 use crate::facts::copied;
+use crate::facts::own_name;
 use crate::facts::site::function_around;
 use crate::runtime::is_header;
 
@@ -99,7 +100,9 @@ pub fn refuse_to_outline_collecting(
     for asm in effects.asm.iter().filter(plain_alone) {
         refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
     }
-    for own_name in &effects.own_name {
+    // What moves it says that it takes for granted that no call fails.
+    let tells = |name: &&Found| !own_name::is_told_of_errors_alone(child, name);
+    for own_name in effects.own_name.iter().filter(tells) {
         refusals.add(format!("`{name}` uses {}", own_name.what), Some(own_name.place));
     }
     for sync in &effects.syncs {

@@ -14,7 +14,7 @@ use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::facts::checked_calls::checked;
+use crate::facts::checked_calls::{checked, checked_by_macro};
 use crate::facts::cluster::Function;
 use crate::facts::cluster::callers;
 use crate::facts::handed_on::handed_on;
@@ -418,7 +418,8 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
             }
             _ => continue,
         }
-        if expr.from_macro {
+        let by_macro = checked_by_macro(site, id).filter(|_| expr.from_macro);
+        if expr.from_macro && by_macro.is_none() {
             found.other = Some(id);
             continue;
         }
@@ -429,7 +430,13 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
                 continue;
             }
         }
-        let call = stmt.and_then(|s| match body.stmt(s).kind {
+        let call = by_macro.and_then(|(s, call)| match &body.expr(call).kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } => Some((s, name.as_str(), args)),
+            _ => None,
+        });
+        let call = call.or_else(|| match body.stmt(stmt?).kind {
             StmtKind::Expr(e) => match body.expr(checked(site, e)) {
                 Expr {
                     kind: ExprKind::Call {
@@ -437,7 +444,7 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
                     },
                     from_macro: false,
                     ..
-                } => Some((s, name.as_str(), args)),
+                } => Some((stmt?, name.as_str(), args)),
                 _ => None,
             },
             _ => None,

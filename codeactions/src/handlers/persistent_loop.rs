@@ -86,17 +86,19 @@ as before, and so are all after it. `gridfuse::direct_launches()` counts those. 
 ## Needs
 - A kernel with a launch of itself into `cudaStreamTailLaunch` in its own body, not in a loop, by one thread of the grid (of the
   block, where grids have one block).
-- Or up to eight kernels, each with one such launch of the next one, and the last one of the first one; in one file and namespace, no
-  templates, with the same launch bounds.
+- Or up to eight kernels, each with one such launch of the next one, and the last one of the first one; in one file and namespace, with
+  the same launch bounds. Templates, too, where the template arguments show that each kernel is one instance: then `relax_loop` is a
+  template with the parameters of the kernel that the host launches.
 - What such kernels launch besides, by the same thread, into the NULL stream, `cudaStreamFireAndForget` or `cudaStreamTailLaunch`, not in
   a loop, launches nothing. A kernel that launches is the last that is launched into the tail, on each path. So all that was launched
   before has been run when it begins, and there is always room for what it launches. These grids have blocks of constant sizes and no
   dynamic shared memory: none turns out to be unlike the others when it is launched. One that CUDA refuses is launched as before, and
   `cudaGetLastError` says so.
-- Blocks of the same size, and as much dynamic shared memory: `blockDim`, or constants.
+- Blocks of the same size, and as much dynamic shared memory: `blockDim`, constants, or the template parameter that is given the size
+  at all launches. Several kernels may have blocks of different sizes; all blocks of the loop have as many threads as the largest one.
 - Every barrier is reached by all threads of a block or by none, as the block goes on with the next one. Blocks that are smaller than
   those of the loop have none, or no more threads than a warp.
-- A kernel that doesn't wait for other blocks, nor use events, nor `cudaGetLastError` where it has one launch.
+- A kernel that doesn't wait for other blocks, nor use events. Where it asks for errors, it is assumed that no launch fails.
 - A launch by the host that can be changed, where grids have several blocks.
 - No loads that take for granted that nobody writes (`__ldg`, `__restrict__` pointers in functions that it calls) where iterations
   pass on pointers, as to buffers that change places. Where they don't, it is assumed that the kernel doesn't write what it loads

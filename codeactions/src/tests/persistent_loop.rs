@@ -229,10 +229,6 @@ fn what_would_change_its_meaning_is_refused() {
         "as much dynamic shared memory",
     );
     refused(
-        &format!("{AGAIN}\n    if (cudaGetLastError() != cudaSuccess) return;"),
-        "cudaGetLastError",
-    );
-    refused(
         &format!("while (atomicAdd(&b[0], 0.f) == 0) {{}}\n    {AGAIN}"),
         "may wait for another thread",
     );
@@ -253,6 +249,23 @@ fn what_would_change_its_meaning_is_refused() {
     );
     let device = grid(AGAIN).replace("void run(", "__global__ void run(");
     refuses(ID, &device, "launches `relax` from the device");
+}
+
+#[test]
+fn who_asks_hears_of_no_error() {
+    let asks = format!("{AGAIN}\n    if (cudaGetLastError() != cudaSuccess) printf(\"%s\", __func__);");
+    let wanted = "no launch and no other call of CUDA's runtime fails in `relax` (a launch of no blocks does), which asks for errors with \
+                  cudaGetLastError()";
+    assert_eq!(rewrite(ID, &grid(&asks)).assumes, [wanted]);
+    // Told in any case, or told by what no call of the runtime says.
+    for asks in [
+        "if (cudaGetLastError() != cudaSuccess) b[0] = 0;\n    printf(\"%s\", __func__);",
+        "if (n != cudaSuccess) printf(\"%s\", __func__);",
+        "cudaError_t e = cudaGetLastError(); e = cudaSuccess; if (e != cudaSuccess) printf(\"%s\", __func__);",
+        "if (cudaGetLastError() != cudaSuccess) b[0] = 0; else printf(\"%s\", __func__);",
+    ] {
+        refuses(ID, &grid(&format!("{AGAIN}\n    {asks}")), "`relax` uses __func__");
+    }
 }
 
 #[test]
@@ -675,4 +688,67 @@ fn smaller_blocks_with_barriers() {
     ] {
         refuses(ID, &text, "may wait for the others here");
     }
+}
+
+/// Two templates by turns, of which the host launches an instance.
+const TEMPLATES: &str = r#"template <int Wide, class Value>
+__global__ void smooth(Value* to, const Value* from, int round);
+template <class Cell, int Threads>
+__global__ void pour(const Cell* from, Cell* to, int round) {
+    int i = blockIdx.x * Threads + threadIdx.x;
+    to[i] = from[i] + Cell(round);
+    if (i == 0) smooth<Threads, Cell><<<gridDim.x, Threads, 0, cudaStreamTailLaunch>>>(const_cast<Cell*>(from), to, round);
+}
+template <int Wide, class Value>
+__global__ void smooth(Value* to, const Value* from, int round) {
+    int i = blockIdx.x * Wide + threadIdx.x;
+    to[i] = from[i] / 2;
+    if (i == 0 && round < 9) pour<Value, Wide><<<gridDim.x, Wide, 0, cudaStreamTailLaunch>>>(to, const_cast<Value*>(from), round + 1);
+}
+void run(int* a, int* b, short* c, short* d) {
+    constexpr int kLarge = 128;
+    pour<int, kLarge><<<4, kLarge>>>(a, b, 0);
+    pour<short, 64><<<2, 64>>>(c, d, 3);
+}
+"#;
+
+#[test]
+fn templates_in_turn() {
+    let result = rewrite(ID, TEMPLATES);
+    result.has(&[
+        r#"// kernel: 0 for pour, 1 for smooth.
+template <class Cell, int Threads>
+struct pour_args {"#,
+        r#"template <class Cell, int Threads>
+__global__ void pour_loop(gridfuse::Iterations<pour_args<Cell, Threads>> iterations);"#,
+        "template <int Wide, class Value, class Launches>\n__device__ __forceinline__ void smooth_body(Launches& loop,",
+        "    gridfuse::Loop<pour_loop<Value, Wide>> loop({});\n    smooth_body<Wide, Value>(loop, ",
+        "const pour_args<Cell, Threads>& args) {",
+        "smooth_body<Threads, Cell>(loop, blockIdx, gridDim, blockDim, ",
+        "gridfuse::launch_growing_loop<pour_loop<int, kLarge>>(",
+    ]);
+}
+
+#[test]
+fn instances_of_templates_that_are_left_alone() {
+    refuses(
+        ID,
+        &TEMPLATES.replace("pour<Value, Wide><<<", "pour<Value, 2 * Wide><<<"),
+        "two instances of `pour` come by turns, `pour<Cell, Threads>` and `pour<Cell, 2 * Threads>`: a loop runs one",
+    );
+    // A name that means a parameter of the first template where the loop is.
+    let hidden = format!("constexpr int Threads = 64;\n{TEMPLATES}")
+        .replace("template <class Cell, int Threads>", "template <class Cell, int N>");
+    let hidden = hidden.replace("blockIdx.x * Threads", "blockIdx.x * N");
+    refuses(ID, &hidden, "two instances of `pour` come by turns");
+    // `Step` says nothing of the loop that `smooth` goes on with.
+    let further = TEMPLATES.replace(
+        "template <int Wide, class Value>",
+        "template <int Wide, class Value, int Step>",
+    );
+    let further = further.replace("smooth<Threads, Cell>", "smooth<Threads, Cell, 3>");
+    rewrite(ID, &further).has(&["smooth_body<Threads, Cell, 3>(loop,"]);
+    // Where it says to what `smooth` goes on, another instance would go on with a loop that doesn't know it.
+    let handed_on = further.replace("pour<Value, Wide><<<", "pour<Value, Wide + Step - Step><<<");
+    refuses(ID, &handed_on, "two instances of `pour` come by turns");
 }

@@ -31,6 +31,7 @@ use crate::facts::movable::{Form, KEPT_BLOCK};
 use crate::facts::pure;
 use crate::facts::room::stands_behind;
 use crate::facts::site::Site;
+use crate::transforms::iteration::Threads;
 
 /// What of the runtime takes the kernel's place.
 pub struct Runtime {
@@ -171,7 +172,7 @@ pub fn entries<'a, 'db>(
         let Ok(host) = Site::new(db, id) else { continue };
         let mut why = Refusals::default();
         refuse_entry(&host, child, runtime, &mut why);
-        let split = Split::of_instance(&host, child, uniform, &mut why);
+        let split = Split::at_launch(&host, child, uniform, &mut why);
         match why.check() {
             Ok(()) => found.push((host, split)),
             Err(Ineligible(reasons)) => problem = problem.or(reasons.into_iter().next()),
@@ -217,9 +218,6 @@ fn refuse_entry(host: &Site<'_>, child: &Child<'_>, runtime: &Runtime, refusals:
     if host.launch.args.len() != child.params.len() {
         refusals.add("this host launch leaves out arguments that have default values", here);
     }
-    if instance::arguments(host, child).is_none() {
-        refusals.add(format!("the template arguments of `{name}` are deduced"), here);
-    }
     if !stands_behind(host, child, child.start) {
         refusals.add(
             format!(
@@ -256,7 +254,7 @@ pub fn bounds<'a, 'db>(
     child: &Child<'db>,
     varying: impl Iterator<Item = &'a Type>,
     entries: &[(Site<'db>, Split<'_>)],
-    block: Option<[u64; 3]>,
+    block: Option<&Threads>,
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) -> String {
@@ -272,10 +270,21 @@ pub fn bounds<'a, 'db>(
     let largest = sizes
         .collect::<Option<Vec<u64>>>()
         .and_then(|sizes| sizes.into_iter().max());
-    let largest = block.map(|block| block.iter().product()).or(largest);
+    let largest = match block {
+        Some(block) => block.constant().map(|block| block.iter().product()),
+        None => largest,
+    };
     match (largest, needed.optimized()) {
         (Some(threads), _) if threads <= 256 => String::new(),
-        (threads, Some(needed)) if needed <= 64 => format!("__launch_bounds__({}) ", threads.unwrap_or(1024).min(1024)),
+        (threads, Some(needed)) if needed <= 64 => {
+            // What a template parameter says, where that is how large all blocks are.
+            let named = block.filter(|block| block.constant().is_none() && block.linear());
+            let threads = match named {
+                Some(block) => block.operand(&[]),
+                None => threads.unwrap_or(1024).min(1024).to_string(),
+            };
+            format!("__launch_bounds__({threads}) ")
+        }
         _ => {
             edit.assume(Reason {
                 text: format!(
@@ -501,7 +510,7 @@ pub fn replace_entry<'db>(
     for part in split.uniform() {
         items.push(part.initialiser.clone());
     }
-    let template_args = instance::arguments(host, child).unwrap_or_default();
+    let template_args = instance::list(&instance::at_launch(host, child).unwrap_or_default());
     let name = crate::facts::qualified::qualified(host, child, kernel);
     let prefix = format!("gridfuse::{launch}<{name}{template_args}>(");
     replace_by_call(host, &prefix, &items, edit);

@@ -1,6 +1,7 @@
 //! Launch sites: everything known about each `child<<<…>>>(…)`.
 
 mod amount;
+mod block_parameters;
 mod config;
 mod count;
 mod extents;

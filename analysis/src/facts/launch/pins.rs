@@ -3,17 +3,20 @@
 mod counters;
 pub(super) mod numbers;
 
-use self::numbers::{Dims, Number};
+use self::numbers::{Dims, Number, either};
 use super::Launchers;
 use super::config::{definition, is_changed_unseen, may_be_users, stable};
 use super::places::Places;
 use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::hidden::operator_use;
-use crate::facts::uniformity::{FunctionUniformity, Level};
+use crate::facts::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, only_known_calls, uniformity};
 use crate::hir::items::FunctionItem;
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::walk::operands;
-use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind, Storage, UnOp};
+use crate::hir::{
+    BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind, Storage, UnOp, body,
+};
 
 /// Whether something jumps into a part of a function's body from outside, on whose way to `at` a condition in front of it isn't met: a
 /// `goto`, or a label of a `switch` around it.
@@ -305,10 +308,54 @@ impl<'a, 'db> Pins<'a, 'db> {
                     None => {}
                 }
             }
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if outcome && args.is_empty() => self.answered(cond, name, found),
             // The bare number as a condition: zero where it is false.
             _ if !outcome => zero(cond, found),
             _ => {}
         }
+    }
+
+    /// What is fixed where a device function says yes, which asks for the block or the thread: `if (is_last_block())`. It is called nowhere
+    /// else, so that what it draws from a counter is drawn once.
+    fn answered(&self, call: ExprId, name: &str, found: &mut Vec<Number>) {
+        let db = self.db;
+        let (Some(depth), Meaning::Functions(functions)) =
+            (self.depth.checked_sub(1), meaning_in(db, self.function, name))
+        else {
+            return;
+        };
+        let [callee] = functions.as_slice() else { return };
+        let signature = callee.signature(db);
+        let certain =
+            callee.has_body(db) && signature.device && !signature.member && signature.template_params.is_none();
+        let calls = calls_of(db, *callee);
+        let once = matches!(calls.as_slice(), [call] if call.caller == self.function) && only_known_calls(db, *callee);
+        if !certain || !once || self.is_repeated(call) || called_recursively(db, *callee) {
+            return;
+        }
+        let inner = body(db, *callee);
+        let mut returned = inner.stmts.iter().filter_map(|stmt| match stmt.kind {
+            StmtKind::Return(value) => Some(value),
+            _ => None,
+        });
+        let (Some(Some(value)), None) = (returned.next(), returned.next()) else {
+            return;
+        };
+        if inner.cut || !inner.problems.is_empty() {
+            return;
+        }
+        let levels = uniformity(db, *callee);
+        let own = Pins::new(db, *callee, &inner, &levels);
+        let own = Pins {
+            threads: either(own.threads, self.threads),
+            blocks: either(own.blocks, self.blocks),
+            depth,
+            resets: self.resets,
+            ..own
+        };
+        own.pinned(value, true, found);
     }
 
     /// A condition may be an operator of the user's.

@@ -12,13 +12,17 @@ use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{Builtin, Type};
 
 use super::driver;
+use super::instances::{self, Instance};
 use super::kernel::{Iteration, has_one_block, refuse_place, refuse_statement};
 use super::read_only;
+use super::threads::{self, Threads};
 use crate::api::refusal::{Ineligible, Reason, Refusals};
 use crate::draft::Draft;
+use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
+use crate::facts::instance;
 use crate::facts::moved::{Spot, different};
 use crate::facts::site::Site;
 use crate::transforms::self_launch::{is_builtin, passed_on};
@@ -36,7 +40,7 @@ pub struct Cycle<'db> {
     /// those that don't.
     pub uniform: Vec<Vec<Option<usize>>>,
     /// Blocks of some kernels have fewer threads than those of others; all blocks of the loop have so many.
-    pub block: Option<[u64; 3]>,
+    pub block: Option<Threads>,
     /// How many children one iteration launches at most, and how many grids into the tail, where it isn't one.
     pub several: Option<(usize, usize)>,
 }
@@ -105,9 +109,11 @@ impl<'db> Cycle<'db> {
         }
         let children: Vec<Child<'db>> = items.iter().map(|item| draft.read(*item)).collect();
         draft.refusals.check()?;
-        let uniform = uniform(&found, &children);
+        let instances = instances::find(&found, &children, &mut draft.refusals);
+        draft.refusals.check()?;
+        let uniform = uniform(&found, &children, &instances);
         let mut kernels = Vec::new();
-        for (at, kernel) in children.into_iter().enumerate() {
+        for (at, (kernel, instance)) in children.into_iter().zip(instances).enumerate() {
             // Of one that launches nothing a launch of it.
             let own = found.iter().filter(|turn| turn.from == at);
             let site = own.max_by_key(|turn| !driver::is_child(&turn.site));
@@ -125,7 +131,7 @@ impl<'db> Cycle<'db> {
                 same_grid: false,
                 threads: None,
                 waits: false,
-                asks: several,
+                instance,
             });
         }
         let mut cycle = Cycle {
@@ -140,7 +146,7 @@ impl<'db> Cycle<'db> {
         }
         cycle.refuse_heads(&mut draft.refusals);
         draft.refusals.check()?;
-        let sized = cycle.widen(db, &mut draft.refusals);
+        let sized = cycle.widen(db, draft);
         cycle.refuse_kernels(sized, draft)?;
         Ok(cycle)
     }
@@ -154,42 +160,56 @@ impl<'db> Cycle<'db> {
         all.filter_map(|id| Site::new(db, id).ok()).collect()
     }
 
+    /// What the size of a kernel's blocks is, where all of its launches say that.
+    fn threads_of(&self, db: &'db dyn Db, at: usize) -> Option<Threads> {
+        let inherits = |site: &Site<'db>| is_builtin(site, site.facts.block.operand.expr, Builtin::BlockDim);
+        let (head, iteration) = (self.kernels.first()?, self.kernels.get(at)?);
+        let names = &head.kernel.item.signature(db).template_names;
+        let mut sizes: Option<BTreeSet<Threads>> = None;
+        for site in self.launches_of(db, at) {
+            // What launches itself with the size that it has.
+            if self.several.is_some() && site.parent == iteration.kernel.item && inherits(&site) {
+                continue;
+            }
+            let parent = self.kernels.iter().find(|k| k.kernel.item == site.parent);
+            let own = parent.map(|parent| parent.instance.values.as_slice());
+            let given = match own {
+                None => instance::at_launch(&site, &head.kernel).unwrap_or_default(),
+                Some(_) => Vec::new(),
+            };
+            let found = threads::of_launch(&site, names, own.unwrap_or_default(), &given);
+            sizes = Some(match sizes {
+                None => found,
+                Some(known) => known.intersection(&found).cloned().collect(),
+            });
+        }
+        // Numbers come first.
+        sizes?.into_iter().next()
+    }
+
     /// Where blocks of the kernels have constant numbers of threads, and not all the same: those of the loop have as many as the largest
     /// one, if threads that a block doesn't have are nothing to the others, as they neither meet nor exchange anything. Whether all are
     /// of one size then.
-    fn widen(&mut self, db: &'db dyn Db, refusals: &mut Refusals) -> bool {
-        let inherits = |site: &Site<'db>| is_builtin(site, site.facts.block.operand.expr, Builtin::BlockDim);
-        let valid = |size: &[u64; 3]| size.iter().all(|n| *n >= 1) && size.iter().product::<u64>() <= 1024;
-        let size = |at: usize| {
-            let sizes: Option<BTreeSet<[u64; 3]>> = self
-                .launches_of(db, at)
-                .iter()
-                // What launches itself with the size that it has.
-                .filter(|site| {
-                    !(self.several.is_some() && site.parent == self.kernels[at].kernel.item && inherits(site))
-                })
-                .map(|site| site.facts.block.constant.filter(valid))
-                .collect();
-            let mut sizes = sizes?.into_iter();
-            sizes.next().filter(|_| sizes.next().is_none())
-        };
-        let Some(sizes) = (0..self.kernels.len()).map(size).collect::<Option<Vec<[u64; 3]>>>() else {
-            return false;
-        };
-        let fits = |small: &[u64; 3], large: &[u64; 3]| small.iter().zip(large).all(|(a, b)| a <= b);
-        let Some(&largest) = sizes.iter().find(|size| sizes.iter().all(|other| fits(other, size))) else {
+    fn widen(&mut self, db: &'db dyn Db, draft: &mut Draft<'db>) -> bool {
+        let Draft { refusals, edit, .. } = draft;
+        let sizes: Option<Vec<Threads>> = (0..self.kernels.len()).map(|at| self.threads_of(db, at)).collect();
+        let Some(sizes) = sizes else { return false };
+        let Some(largest) = Threads::largest(&sizes) else {
             return false;
         };
         if sizes.iter().all(|size| *size == largest) {
             return true;
         }
-        self.block = Some(largest);
+        // The host couldn't launch the first kernel either.
+        if largest.constant().is_none() && sizes.first() != Some(&largest) {
+            self.assume_room(&largest, edit);
+        }
         for (iteration, size) in self.kernels.iter_mut().zip(sizes).filter(|(_, size)| *size != largest) {
             let found = effects(db, iteration.kernel.item);
             // Whole warps are those of the loop, and a warp can do without a barrier.
-            let linear = size[1] == 1 && size[2] == 1;
-            let warps = linear && size[0] % 32 == 0;
-            let meets = |at: FileRange| linear && size[0] <= 32 && is_plain_barrier(&iteration.kernel, at);
+            let number = size.constant().filter(|_| size.linear()).map(|[x, ..]| x);
+            let meets = |at: FileRange| number.is_some_and(|x| x <= 32) && is_plain_barrier(&iteration.kernel, at);
+            let warps = number.is_some_and(|x| x % 32 == 0);
             let barriers = found.barriers.iter().map(|found| found.place);
             iteration.waits = barriers.clone().any(meets);
             let together = barriers.filter(|place| !meets(*place));
@@ -197,17 +217,35 @@ impl<'db> Cycle<'db> {
             let place = together.chain(found.asm.iter().map(|asm| asm.place)).next();
             if let Some(place) = place {
                 let name = &iteration.kernel.name;
-                let (size, largest) = (size.iter().product::<u64>(), largest.iter().product::<u64>());
-                refusals.add(
-                    format!(
-                        "blocks of `{name}` have {size} threads, and those of the loop {largest}, of which `{name}` may wait for the others here"
+                let text = match size.constant().zip(largest.constant()) {
+                    Some((size, largest)) => format!(
+                        "blocks of `{name}` have {} threads, and those of the loop {}, of which `{name}` may wait for the others here",
+                        size.iter().product::<u64>(),
+                        largest.iter().product::<u64>()
                     ),
-                    Some(place),
-                );
+                    None => format!(
+                        "blocks of `{name}` may have fewer threads than those of the loop, of which `{name}` may wait for the others here"
+                    ),
+                };
+                refusals.add(text, Some(place));
             }
             iteration.threads = Some(size);
         }
+        self.block = Some(largest);
         true
+    }
+
+    /// All blocks have as many threads as template parameters say, and the launches of small ones fail where a large one's would.
+    fn assume_room(&self, largest: &Threads, edit: &mut EditBuilder<'db>) {
+        let Some(head) = self.kernels.first() else { return };
+        edit.assume(Reason {
+            text: format!(
+                "`{}` is launched with template arguments for which a block may have {} threads",
+                head.kernel.name,
+                largest.operand(&[])
+            ),
+            place: Some(head.kernel.place()),
+        });
     }
 
     /// All of the kernels stand side by side.
@@ -220,7 +258,8 @@ impl<'db> Cycle<'db> {
             name.rsplit_once("::").map(|(scope, _)| scope.to_owned())
         };
         let above = Function::new(first.db, first.item);
-        for kernel in self.kernels.iter().map(|k| &k.kernel) {
+        let of_head = self.kernels.first().and_then(|k| k.kernel.launch_bounds.clone());
+        for Iteration { kernel, instance, .. } in &self.kernels {
             let (name, place) = (&kernel.name, Some(kernel.place()));
             if kernel.file != first.file || scope(kernel) != scope(first) {
                 refusals.add(
@@ -229,17 +268,44 @@ impl<'db> Cycle<'db> {
                 );
                 return;
             }
-            if kernel.template.is_some() {
-                refusals.add(format!("`{name}` is a template"), place);
-            }
-            if kernel.launch_bounds != first.launch_bounds {
-                refusals.add(format!("`{name}` has other launch bounds than `{}`", first.name), place);
+            let bounds = kernel.launch_bounds.as_ref();
+            let bounds = bounds.map(|bounds| instance.in_terms_of_head(kernel, bounds));
+            if bounds != of_head.clone().map(Some) {
+                refusals.add(
+                    format!(
+                        "`{name}` has other launch bounds than `{}`",
+                        self.kernels[0].kernel.name
+                    ),
+                    place,
+                );
             }
             let own = Function::new(kernel.db, kernel.item);
+            let moved = |code: &str, mut known: Vec<String>| {
+                known.extend(kernel.item.signature(kernel.db).template_names.iter().cloned());
+                kernel.item != first.item && different(code, Spot::head(&own), Spot::head(&above), &known).is_some()
+            };
+            if let Some(header) = kernel
+                .template
+                .as_ref()
+                .filter(|_| kernel.item == self.kernels[0].kernel.item)
+                && moved(header, Vec::new())
+            {
+                refusals.add(
+                    format!(
+                        "the template parameters of `{name}` may be others above `{}`, where the loop is declared",
+                        first.name
+                    ),
+                    place,
+                );
+            }
             let unknown = kernel.params.iter().find(|param| {
-                let known = std::slice::from_ref(&param.name);
-                kernel.item != first.item
-                    && different(&param.field, Spot::head(&own), Spot::head(&above), known).is_some()
+                let mut named = instance.values.iter().filter(|(name, _)| {
+                    let mut words = lex::identifiers(&param.field);
+                    words.any(|word| word == name)
+                });
+                moved(&param.field, vec![param.name.clone()])
+                    || instance.in_terms_of_head(kernel, &param.field).is_none()
+                    || named.any(|(_, value)| !self.means_that_above(value, &above))
             });
             if let Some(param) = unknown {
                 refusals.add(
@@ -251,6 +317,16 @@ impl<'db> Cycle<'db> {
                 );
             }
         }
+    }
+
+    /// Whether a template argument, in terms of the first kernel's, is the same above all kernels.
+    fn means_that_above(&self, value: &str, above: &Function<'db>) -> bool {
+        let Some(head) = self.kernels.first().map(|k| &k.kernel) else {
+            return false;
+        };
+        let own = Function::new(head.db, head.item);
+        let known = &head.item.signature(head.db).template_names;
+        head.item == above.item || different(value, Spot::head(&own), Spot::head(above), known).is_none()
     }
 
     /// Who launches what, and what the kernels may not do when blocks run several of them.
@@ -270,7 +346,7 @@ impl<'db> Cycle<'db> {
                 let one_block = others.iter().all(has_one_block);
                 match self.several {
                     Some(_) => self.refuse_launches(at, sized, refusals),
-                    None => iteration.refuse_launch(&others, one_block, self.block.is_some(), refusals),
+                    None => iteration.refuse_launch(&others, one_block, sized, refusals),
                 }
             }
             iteration.refuse_kernel(&all, writes, refusals, edit);
@@ -338,7 +414,7 @@ fn in_order<'db>(db: &'db dyn Db, sites: &[Site<'db>]) -> Vec<FunctionItem<'db>>
 }
 
 /// Parameters, one of each kernel that launches, that each launch passes on as they are, so that all grids have the same argument.
-fn uniform(launches: &[Turn<'_>], kernels: &[Child<'_>]) -> Vec<Vec<Option<usize>>> {
+fn uniform(launches: &[Turn<'_>], kernels: &[Child<'_>], instances: &[Instance]) -> Vec<Vec<Option<usize>>> {
     let Some(head) = kernels.first() else {
         return Vec::new();
     };
@@ -347,8 +423,17 @@ fn uniform(launches: &[Turn<'_>], kernels: &[Child<'_>]) -> Vec<Vec<Option<usize
     let gets = |turn: &Turn<'_>, from: usize, to: usize| {
         let types = kernels[turn.from].params.get(from).zip(kernels[turn.to].params.get(to));
         let plain = |ty: &Type| !ty.complex && ty.array.is_empty();
+        let base = |kernel: usize, ty: &Type| {
+            let child = &kernels[kernel];
+            instances[kernel].in_terms_of_head(child, &ty.base)
+        };
         let same = types.is_some_and(|(a, b)| {
-            plain(&a.ty) && plain(&b.ty) && a.ty.base == b.ty.base && a.ty.pointers == b.ty.pointers
+            let known = base(turn.from, &a.ty);
+            plain(&a.ty)
+                && plain(&b.ty)
+                && known.is_some()
+                && known == base(turn.to, &b.ty)
+                && a.ty.pointers == b.ty.pointers
         });
         same && passed_on(&turn.site, to) == Some(from)
     };

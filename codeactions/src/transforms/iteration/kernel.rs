@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{BUILTINS, effects};
-use gridfuse_analysis::facts::launch::{Launchers, Stream, several_in_sight, who_launches};
+use gridfuse_analysis::facts::launch::{Child as Launched, Launchers, Stream, several_in_sight, who_launches};
 use gridfuse_analysis::hir::resolve::{launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};
 
@@ -16,6 +16,7 @@ use crate::emit::target;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
+use crate::facts::instance;
 use crate::facts::launch_errors;
 use crate::facts::movable;
 use crate::facts::movable::Form;
@@ -23,7 +24,9 @@ use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::site::Site;
 use crate::runtime::is_header;
 use crate::transforms::aggregate::{refuse_child, refuse_waits, shared_memory};
+use crate::transforms::iteration::instances::Instance;
 use crate::transforms::iteration::read_only;
+use crate::transforms::iteration::threads::{self, Threads};
 use crate::transforms::self_launch::{
     is_builtin, is_linear, is_x_of, keeps_block_size, refuse_other_instance, shared_bytes, uniform,
 };
@@ -41,11 +44,11 @@ pub struct Iteration<'db> {
     /// All grids of a loop have the same size.
     pub same_grid: bool,
     /// Its blocks have so many threads, and those of the loop have more, which leave it alone.
-    pub threads: Option<[u64; 3]>,
+    pub threads: Option<Threads>,
     /// In these blocks they wait for each other, as the threads of a warp do.
     pub waits: bool,
-    /// What CUDA refuses it still refuses, so that the kernel may ask.
-    pub asks: bool,
+    /// Which instance of its template it is.
+    pub instance: Instance,
 }
 
 /// Refuses a launch that isn't the next iteration, or that can't be replaced where it stands.
@@ -106,7 +109,7 @@ impl<'db> Iteration<'db> {
             one_block,
             threads: None,
             waits: false,
-            asks: false,
+            instance: Instance::default(),
             site: site.clone(),
             kernel,
         };
@@ -115,6 +118,7 @@ impl<'db> Iteration<'db> {
         let dimensioned = others.iter().chain(own_grid.then_some(&iteration.site));
         iteration.refuse_dimensions(dimensioned, refusals, edit);
         iteration.refuse_launch(&others, one_block, false, refusals);
+        refuse_other_instance(&iteration.site, &iteration.kernel, refusals);
         iteration.refuse_kernel(&[], writes, refusals, edit);
         refusals.check()?;
         Ok(iteration)
@@ -157,7 +161,7 @@ impl<'db> Iteration<'db> {
         }
         let next = site.child_name();
         for other in others {
-            if !same_block && !keeps_block_size(site, other) {
+            if !same_block && !keeps_block_size(site, other) && !self.has_named_block_of(other) {
                 refusals.add(
                     format!("the next `{next}` isn't known to have the block size of this one"),
                     Some(site.place(site.facts.block.operand.span)),
@@ -171,6 +175,16 @@ impl<'db> Iteration<'db> {
                 );
             }
         }
+    }
+
+    /// Whether blocks of another launch are of the size that the kernel's launch of itself names by a template parameter: `k<B><<<n, B>>>`.
+    fn has_named_block_of(&self, other: &Site<'db>) -> bool {
+        let names = &self.kernel.item.signature(self.kernel.db).template_names;
+        let own: Vec<(String, String)> = names.iter().map(|name| (name.clone(), name.clone())).collect();
+        let given = instance::at_launch(other, &self.kernel).unwrap_or_default();
+        let sizes = threads::of_launch(&self.site, names, &own, &[]);
+        let others = threads::of_launch(other, names, &[], &given);
+        self.site.facts.child == Launched::Kernel(self.kernel.item) && !sizes.is_disjoint(&others)
     }
 
     /// A condition on `threadIdx.x` picks one thread only where blocks have one dimension. `launches`: of the kernel, wherever they are.
@@ -246,10 +260,7 @@ impl<'db> Iteration<'db> {
         let (db, kernel) = (self.site.db, &self.kernel);
         let (item, name) = (kernel.item, &kernel.name);
         let found = effects(db, item);
-        match self.asks {
-            true => launch_errors::assume_none(name, &found, edit),
-            false => launch_errors::refuse_asked(name, &found, refusals),
-        }
+        launch_errors::assume_none(name, &found, edit);
         if kernel.outlined.is_some() || kernel.params.iter().any(|p| p.ty.base.contains("gridfuse::")) {
             refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
         }
@@ -267,7 +278,6 @@ impl<'db> Iteration<'db> {
                     Some(kernel.place()),
                 );
             }
-            refuse_other_instance(&self.site, kernel, refusals);
             refuse_child(&self.site, kernel, true, self.kept(), refusals);
         }
         for reason in barriers::refuse_divergent(db, item, name, &found, true, refusals) {

@@ -3,11 +3,13 @@
 
 mod cycle;
 mod driver;
+mod instances;
 mod kernel;
 mod many_blocks;
 mod one_block;
 mod read_only;
 mod several_kernels;
+mod threads;
 
 use crate::api::refusal::Ineligible;
 use crate::api::source_edit::SourceEdit;
@@ -16,6 +18,7 @@ use crate::transforms::self_launch::refuse_other_kernel;
 
 use cycle::Cycle;
 use kernel::Iteration;
+pub use threads::Threads;
 
 /// The edit that makes a loop of the launch.
 ///

@@ -23,9 +23,10 @@ use crate::emit::replaced_launch::replace_launch_by;
 use crate::emit::split::Split;
 use crate::emit::target;
 use crate::facts::calls::is_plain_type;
-use crate::facts::child::Child;
+use crate::facts::child::{Child, Param};
 use crate::facts::ctype;
 use crate::facts::graphs;
+use crate::facts::instance;
 use crate::facts::movable::Form;
 use crate::transforms::self_launch::{bounds, entries, replace_entry};
 
@@ -50,7 +51,7 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         .iter()
         .map(|turn| {
             let launched = &cycle.kernels[turn.to];
-            Split::of_instance(&turn.site, &launched.kernel, &launched.uniform, refusals)
+            Split::at_launch(&turn.site, &launched.kernel, &launched.uniform, refusals)
         })
         .collect();
     let entries = entries(&head.kernel, &head.uniform, &RUNTIME, refusals);
@@ -63,7 +64,11 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         &head.kernel,
         record.fields.iter().map(|f| &f.ty),
         &entries,
-        cycle.block,
+        // The host launches blocks of that size where they are the first kernel's own.
+        cycle
+            .block
+            .as_ref()
+            .filter(|block| head.threads.is_some() || block.constant().is_some()),
         refusals,
         edit,
     );
@@ -73,6 +78,7 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         head: &head.kernel,
         kernel: names.fresh(&format!("{}_loop", head.kernel.name)),
         launches: names.fresh("loop"),
+        launches_type: names.fresh("Launches"),
         record,
         bounds,
     };
@@ -86,7 +92,8 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
             false => "launch",
         };
         let function = format!("{}.{function}", writer.launches);
-        replace_launch_by(&turn.site, &fields, writer.block(turn.to), &function, edit);
+        let block = writer.block(turn.to, &cycle.kernels[turn.from].instance.of_head);
+        replace_launch_by(&turn.site, &fields, block, &function, edit);
     }
     let launch = if head.same_grid {
         "launch_loop"
@@ -97,21 +104,37 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         header.include_in(db, edit, host.file);
         let fields = writer.record.initialisers(0, split);
         let kernel = (launch, writer.kernel.as_str(), &head.kernel);
-        replace_entry(kernel, host, split, &fields, writer.block(0), edit);
+        let values = instance::at_launch(host, &head.kernel).unwrap_or_default();
+        replace_entry(kernel, host, split, &fields, writer.block(0, &values), edit);
     }
     Ok(())
 }
 
 /// The words of the types of all parameters: a field that has one of them for its name would hide what it means for the fields behind it.
+/// And the parameters of the template that the struct may be.
 fn words_of_types(kernels: &[Iteration<'_>]) -> BTreeSet<String> {
-    let params = kernels.iter().flat_map(|iteration| &iteration.kernel.params);
-    let words = params.flat_map(|param| {
-        let mut words: Vec<String> = lex::identifiers(&param.field).map(str::to_owned).collect();
+    let params = kernels
+        .iter()
+        .flat_map(|iteration| iteration.kernel.params.iter().map(move |param| (iteration, param)));
+    let words = params.flat_map(|(iteration, param)| {
+        let code = field(iteration, param);
+        let mut words: Vec<String> = lex::identifiers(&code).map(str::to_owned).collect();
         let own = words.iter().rposition(|word| *word == param.name);
         own.into_iter().for_each(|at| drop(words.remove(at)));
         words
     });
-    words.collect()
+    let head = kernels.first().map(|head| &head.instance.values);
+    let of_template = head.into_iter().flatten().map(|(name, _)| name.clone());
+    words.chain(of_template).collect()
+}
+
+/// A parameter as a field, in terms of the first kernel's template parameters.
+fn field(iteration: &Iteration<'_>, param: &Param) -> String {
+    let code = one_line(&param.field);
+    iteration
+        .instance
+        .in_terms_of_head(&iteration.kernel, &code)
+        .unwrap_or(code)
 }
 
 /// The struct of the arguments that differ: those of all kernels, and whose they are.
@@ -136,9 +159,10 @@ impl Record {
     fn new(kernels: &[Iteration<'_>], names: &mut Names, refusals: &mut Refusals) -> Record {
         let mut fields: Vec<Field> = Vec::new();
         let of_types = words_of_types(kernels);
-        for (at, Iteration { kernel, uniform, .. }) in kernels.iter().enumerate() {
+        for (at, iteration) in kernels.iter().enumerate() {
+            let Iteration { kernel, uniform, .. } = iteration;
             for (index, param) in kernel.params.iter().enumerate().filter(|(index, _)| !uniform[*index]) {
-                let decl = one_line(&param.field);
+                let decl = field(iteration, param);
                 let shared = fields.iter_mut().find(|f| f.decl == decl);
                 if let Some(field) = shared {
                     field.params[at] = Some(index);
@@ -202,15 +226,6 @@ fn listed(names: &[&str]) -> String {
     }
 }
 
-/// A block size, written down.
-fn dimensions(block: [u64; 3]) -> String {
-    match block {
-        [x, 1, 1] => format!("dim3({x})"),
-        [x, y, 1] => format!("dim3({x}, {y})"),
-        [x, y, z] => format!("dim3({x}, {y}, {z})"),
-    }
-}
-
 /// A declaration with another name.
 fn renamed(decl: &str, from: &str, to: &str) -> String {
     let tokens = lex::code_tokens(decl);
@@ -232,20 +247,46 @@ struct Writer<'a, 'db> {
     kernel: String,
     /// The variable that stands for its iterations.
     launches: String,
+    /// Its type in functions that are templates, where one that names a kernel by their parameters isn't understood by nvcc.
+    launches_type: String,
     record: Record,
     /// `__launch_bounds__(…) `
     bounds: String,
 }
 
 impl<'db> Writer<'_, 'db> {
-    /// The block size of a kernel's launches where it isn't the one that is written there.
-    fn block(&self, kernel: usize) -> Option<String> {
+    /// The block size of a kernel's launches where it isn't the one that is written there. `values`: what the first kernel's template
+    /// parameters are there.
+    fn block(&self, kernel: usize, values: &[(String, String)]) -> Option<String> {
         let narrow = self.cycle.kernels.get(kernel).is_some_and(|k| k.threads.is_some());
-        let block = self.cycle.block.filter(|_| narrow)?;
-        Some(match block {
-            [x, 1, 1] => x.to_string(),
-            _ => dimensions(block),
-        })
+        let block = self.cycle.block.as_ref().filter(|_| narrow)?;
+        Some(block.operand(values))
+    }
+
+    /// Whether the struct's fields have types that depend on the template.
+    fn record_is_template(&self) -> bool {
+        let names = &self.head.item.signature(self.head.db).template_names;
+        let depends = |field: &Field| lex::identifiers(&field.decl).any(|word| names.iter().any(|name| name == word));
+        self.record.fields.iter().any(depends)
+    }
+
+    /// The struct as the kernel that stays names it.
+    fn record_type(&self) -> String {
+        let args = match self.record_is_template() {
+            true => self.head.template_args.as_str(),
+            false => "",
+        };
+        format!("{}{args}", self.record.name)
+    }
+
+    /// The object that stands for the iterations. `values`: what the first kernel's template parameters are there.
+    fn runner(&self, values: &[(String, String)]) -> String {
+        format!(
+            "gridfuse::{}<{}{}>",
+            RUNTIME.runner,
+            self.kernel,
+            instance::list(values)
+        )
     }
 
     /// What the kernel that stays, and its launches, are made of: the struct, and how many grids an iteration launches.
@@ -257,14 +298,20 @@ impl<'db> Writer<'_, 'db> {
         format!(
             "gridfuse::{}<{}{}>",
             RUNTIME.memory,
-            self.record.name,
+            self.record_type(),
             several.unwrap_or_default()
         )
     }
 
     /// Head and parameters of the kernel that stays. They aren't `__restrict__`: what one block has written another one reads.
     fn head(&self, memory: &str) -> (String, Vec<String>) {
-        let head = format!("{}__global__ void {}{}(", self.head.linkage(), self.bounds, self.kernel);
+        let head = format!(
+            "{}{}__global__ void {}{}(",
+            self.head.template_line(),
+            self.head.linkage(),
+            self.bounds,
+            self.kernel
+        );
         let mut params = vec![format!("{} {memory}", self.memory())];
         let own = self
             .cycle
@@ -277,7 +324,10 @@ impl<'db> Writer<'_, 'db> {
 
     /// The statement that declares the object of the runtime, in the kernel with this number.
     fn declaration(&self, kernel: usize, memory: &str, behind: &Behind) -> String {
-        let params = &self.cycle.kernels[kernel].kernel.params;
+        let Iteration {
+            kernel: own, instance, ..
+        } = &self.cycle.kernels[kernel];
+        let params = &own.params;
         let uniform = self
             .cycle
             .uniform
@@ -286,7 +336,7 @@ impl<'db> Writer<'_, 'db> {
         let items: Vec<String> = std::iter::once(memory.to_owned())
             .chain(uniform.map(|param| param.name.clone()))
             .collect();
-        let prefix = format!("gridfuse::{}<{}> {}(", RUNTIME.runner, self.kernel, self.launches);
+        let prefix = format!("{} {}(", self.runner(&instance.of_head), self.launches);
         behind.call(1, &prefix, &items, ");")
     }
 
@@ -306,6 +356,10 @@ impl<'db> Writer<'_, 'db> {
         let fields: Vec<String> = std::iter::once(format!("int {};", self.record.tag))
             .chain(self.record.fields.iter().map(|f| format!("{};", f.decl)))
             .collect();
+        let template = match self.record_is_template() {
+            true => self.head.template_line(),
+            false => String::new(),
+        };
         let line = format!("struct {} {{ {} }};", self.record.name, fields.join(" "));
         let wide = behind.column() + line.chars().count() > behind.style().width;
         let structure = if wide || behind.style().brace_on_own_line {
@@ -329,10 +383,14 @@ impl<'db> Writer<'_, 'db> {
             ),
         };
         let (head, params) = self.head(&self.head.local(RUNTIME.variable));
-        let list = behind.style().list(behind.column(), &head, &params, ");");
+        let (before, last) = head
+            .rsplit_once('\n')
+            .map_or(("", head.as_str()), |(before, last)| (before, last));
+        let newline = if before.is_empty() { "" } else { "\n" };
+        let list = behind.style().list(behind.column(), last, &params, ");");
         let at = target::above_comment(first.db, first.file, first.front() as usize);
         let indent = style::indent_at(&first.text, at).to_owned();
-        let code = format!("{comment}\n{structure}\n\n{list}\n\n");
+        let code = format!("{comment}\n{template}{structure}\n\n{before}{newline}{list}\n\n");
         let text = format!("{}{indent}", edit.style(first.file).fit(&code, &indent));
         edit.insert(first.file, at as u32, text);
     }
@@ -352,8 +410,15 @@ impl<'db> Writer<'_, 'db> {
             };
             if launching {
                 collecting.args.push(self.launches.clone());
-                let runner = format!("gridfuse::{}<{}>& {}", RUNTIME.runner, self.kernel, self.launches);
-                collecting.params.push(runner);
+                if kernel.template.is_some() {
+                    collecting
+                        .params
+                        .push(format!("{}& {}", self.launches_type, self.launches));
+                    collecting.template_params.push(format!("class {}", self.launches_type));
+                } else {
+                    let runner = self.runner(&iteration.instance.of_head);
+                    collecting.params.push(format!("{runner}& {}", self.launches));
+                }
                 collecting.declarations = vec![
                     "// One grid, which launches the next one by itself.".to_owned(),
                     self.declaration(at, "{}", &behind).trim_start().to_owned(),
@@ -391,7 +456,12 @@ impl<'db> Writer<'_, 'db> {
         let args = self.head.local("args");
         let mut branches = String::new();
         for (at, worker) in workers.iter().enumerate() {
-            let Iteration { kernel, threads, .. } = &self.cycle.kernels[at];
+            let Iteration {
+                kernel,
+                threads,
+                instance,
+                ..
+            } = &self.cycle.kernels[at];
             let value = |index: usize| {
                 let same = self
                     .cycle
@@ -405,22 +475,23 @@ impl<'db> Writer<'_, 'db> {
                     None => format!("{args}.{}", field().map_or("", |f| &f.name)),
                 }
             };
-            let (prefix, mut items) = worker.call(kernel, (0..kernel.params.len()).map(value));
+            let (_, mut items) = worker.call(kernel, (0..kernel.params.len()).map(value));
+            let prefix = format!("{}{}(", worker.name, instance::list(&instance.values));
             let call = match threads {
                 None => behind.call(3, &prefix, &items, ");"),
                 Some(threads) => {
-                    let own = dimensions(*threads);
+                    let own = threads.dimensions(&[]);
                     let of_block = items.iter_mut().filter(|item| *item == "blockDim");
                     of_block.for_each(|item| item.clone_from(&own));
                     let barrier = items.iter_mut().filter(|item| **item == format!("{BARRIER}()"));
-                    barrier.for_each(|item| *item = format!("{BARRIER}{{{}}}", threads[0]));
-                    let largest = self.cycle.block.unwrap_or(*threads);
-                    let dimensions = ["x", "y", "z"].iter().zip(threads.iter().zip(largest));
+                    barrier.for_each(|item| *item = format!("{BARRIER}{{{}}}", threads.0[0].code(&[])));
+                    let largest = self.cycle.block.as_ref().unwrap_or(threads);
+                    let dimensions = ["x", "y", "z"].iter().zip(threads.0.iter().zip(&largest.0));
                     let has: Vec<String> = dimensions
-                        .filter(|(_, (own, of_loop))| *own < of_loop)
-                        .map(|(dimension, (own, _))| match own {
-                            1 => format!("threadIdx.{dimension} == 0"),
-                            _ => format!("threadIdx.{dimension} < {own}"),
+                        .filter(|(_, (own, of_loop))| own != of_loop)
+                        .map(|(dimension, (own, _))| match own.code(&[]).as_str() {
+                            "1" => format!("threadIdx.{dimension} == 0"),
+                            own => format!("threadIdx.{dimension} < {own}"),
                         })
                         .collect();
                     let has = has.join(" && ");
@@ -445,7 +516,7 @@ impl<'db> Writer<'_, 'db> {
             branches.push_str(if braced { "\n\t\t}" } else { "" });
         }
         let declaration = self.declaration(0, &memory, behind);
-        let own = format!("const {}& {args}", self.record.name);
+        let own = format!("const {}& {args}", self.record_type());
         let parameters = ["uint3 blockIdx", "dim3 gridDim", "dim3 blockDim", &own];
         let each = format!("{}.for_each_block", self.launches);
         let each = behind.call_with_lambda(&each, &[], &parameters, &branches);

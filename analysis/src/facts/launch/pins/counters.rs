@@ -8,13 +8,14 @@ use crate::facts::callee::library_called;
 use crate::facts::dependence::writers;
 use crate::facts::launch::config::{definition, through_variables};
 use crate::facts::launch::places::statement_places;
-use crate::facts::uniformity::Level;
 use crate::facts::uniformity::memory::{Class, MemoryClass, Places as TypePlaces};
+use crate::facts::uniformity::{Level, calls_of};
 use crate::hir::included::included_files;
-use crate::hir::items::{FunctionItem, items};
+use crate::hir::items::{FunctionItem, TypeItem, items};
 use crate::hir::library::{Does, vector_fields};
-use crate::hir::names::unqualified;
+use crate::hir::names::{unqualified, without_template_arguments};
 use crate::hir::resolve::launch_sites_of;
+use crate::hir::scope::hides_class;
 use crate::hir::{BinOp, BindingId, Body, Builtin, Expr, ExprId, ExprKind, Name, StmtKind, Storage};
 
 impl Pins<'_, '_> {
@@ -146,14 +147,23 @@ impl Pins<'_, '_> {
         if self.is_changed_elsewhere(&root) {
             return true;
         }
+        let other = |place: ExprId| self.is_other_member(place, counter);
         let changes = |e: &ExprKind| match e {
-            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => names(*place),
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => names(*place) && !other(*place),
             ExprKind::Call { name, args, .. } => {
                 let library = name.as_deref().and_then(|n| library_called(self.db, self.function, n));
+                let atomic = name
+                    .as_deref()
+                    .is_some_and(|n| n.trim_start_matches("::").starts_with("atomic"));
                 let counts = match (name.as_deref(), library, args.as_slice()) {
-                    (Some("atomicAdd" | "::atomicAdd"), Some(_), [_, step]) => {
-                        matches!(self.constant(*step), Some(0..=32))
+                    // Nothing but the place whose address it gets.
+                    (_, Some(_), [pointer, values @ ..]) if atomic && !values.iter().any(|value| address(*value)) => {
+                        match body.expr(body.strip_parens(*pointer)).kind {
+                            ExprKind::AddrOf(place) if other(place) => true,
+                            _ => self.counts_on(name.as_deref(), args),
+                        }
                     }
+                    (_, Some(_), _) if atomic => self.counts_on(name.as_deref(), args),
                     (_, Some(library), _) => library.only_loads() || library.does.has(Does::PRINTS),
                     _ => false,
                 };
@@ -188,6 +198,61 @@ impl Pins<'_, '_> {
             };
             !(last && lenient.pinned_at(&places, e).iter().any(|number| number.last))
         })
+    }
+
+    /// A call that adds little to a counter.
+    fn counts_on(&self, name: Option<&str>, args: &[ExprId]) -> bool {
+        match (name, args) {
+            (Some("atomicAdd" | "::atomicAdd"), [_, step]) => matches!(self.constant(*step), Some(0..=32)),
+            _ => false,
+        }
+    }
+
+    /// Another member of the object of which the counter is one: `control->changed` beside `control->done`.
+    fn is_other_member(&self, place: ExprId, counter: ExprId) -> bool {
+        let body = self.body;
+        let member = |place: ExprId| {
+            let mut place = body.strip_parens(place);
+            loop {
+                let ExprKind::Field { base, field, arrow } = &body.expr(place).kind else {
+                    return None;
+                };
+                let base = body.strip_parens(*base);
+                match &body.expr(base).kind {
+                    ExprKind::Name(Name::Local(binding)) => return Some((*binding, field.as_str(), *arrow)),
+                    // What another pointer leads to is no part of it.
+                    _ if *arrow => return None,
+                    _ => place = base,
+                }
+            }
+        };
+        let Some(((object, one, arrow), (other, another, _))) = member(place).zip(member(counter)) else {
+            return false;
+        };
+        let ty = &body.binding(object).ty;
+        let expected = if arrow { 1 } else { 0 };
+        let shape = ty.pointers == expected && ty.array.is_empty() && !ty.complex;
+        object == other && one != another && shape && self.are_apart(&ty.base, [one, another])
+    }
+
+    /// Two fields of a class don't share storage.
+    fn are_apart(&self, class: &str, fields: [&str; 2]) -> bool {
+        let places = TypePlaces {
+            db: self.db,
+            function: self.function,
+            body: self.body,
+        };
+        let name = without_template_arguments(&places.alias(class));
+        let name = unqualified(name.strip_prefix("struct ").unwrap_or(&name));
+        let files = included_files(self.db, self.function.file(self.db)).iter();
+        let types = files.flat_map(|file| &items(self.db, *file).types);
+        let mut named = types.filter(|item| item.name == name).peekable();
+        let has = |item: &TypeItem, field: &str| {
+            let mut own = item.fields.iter();
+            own.any(|(ty, own)| own == field && !ty.contains('&'))
+        };
+        let apart = |item: &TypeItem| !item.shares_storage && fields.iter().all(|field| has(item, field));
+        !hides_class(self.db, self.function, name) && named.peek().is_some() && named.all(apart)
     }
 
     /// A device function or a child kernel may change the counter, or another variable here points to it.
@@ -226,6 +291,17 @@ impl Pins<'_, '_> {
         }
         let Name::Other(name) = root else { return false };
         let last = unqualified(name);
+        // Kernels that run this function set the counter back as well as it does.
+        let mut callers: Vec<FunctionItem<'_>> = Vec::new();
+        let mut todo = vec![self.function];
+        while let Some(next) = todo.pop() {
+            for call in calls_of(db, next).iter().filter(|_| !next.signature(db).kernel) {
+                if !callers.contains(&call.caller) {
+                    callers.push(call.caller);
+                    todo.push(call.caller);
+                }
+            }
+        }
         let files = included_files(db, self.function.file(db)).iter();
         let mut functions = files.flat_map(|file| &items(db, *file).functions).copied();
         functions.any(|other| {
@@ -235,7 +311,8 @@ impl Pins<'_, '_> {
                 sites.iter().any(|site| site.function == self.function)
             };
             let may = other != self.function && other.has_body(db) && (signature.device || signature.kernel);
-            may && words(&other.text(db)).any(|word| word == last) && (signature.device || launched())
+            let runs = || signature.device || launched() || callers.contains(&other);
+            may && words(&other.text(db)).any(|word| word == last) && runs()
         })
     }
 

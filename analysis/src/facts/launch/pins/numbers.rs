@@ -3,6 +3,7 @@
 use super::Pins;
 use crate::facts::dependence::{Interval, integer};
 use crate::facts::groups::{Group, group};
+use crate::facts::launch::block_parameters::block_parameters;
 use crate::facts::launch::config::{constant_value, definition, stable, through_variables};
 use crate::facts::launch::extents::Extents;
 use crate::facts::uniformity::memory::Places as TypePlaces;
@@ -256,6 +257,10 @@ impl Pins<'_, '_> {
                     .filter(|init| stable(self.db, self.function, body, *init));
                 ty.pointers == 0 && whole(&ty.base) && init.is_some_and(|init| self.sizes(init, depth, found))
             }
+            ExprKind::Name(Name::Other(name)) if block_parameters(self.db, self.function).contains(name) => {
+                found.push((Builtin::BlockDim, 0));
+                true
+            }
             ExprKind::Cast { ty, operand, .. } => whole(ty) && self.sizes(*operand, depth, found),
             ExprKind::Binary(BinOp::Mul, a, b) => self.sizes(*a, depth, found) && self.sizes(*b, depth, found),
             ExprKind::Field {
@@ -356,6 +361,10 @@ impl Pins<'_, '_> {
         {
             ExprKind::Field { base, field, .. } => {
                 field == dim && body.expr(*base).kind == ExprKind::Name(Name::Builtin(builtin))
+            }
+            ExprKind::Name(Name::Other(name)) => {
+                let of_block = builtin == Builtin::BlockDim && dim == "x";
+                of_block && block_parameters(self.db, self.function).contains(name)
             }
             _ => false,
         };
