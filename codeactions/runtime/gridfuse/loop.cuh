@@ -124,7 +124,7 @@ struct LoopMemory<Args, 0, 1> {
     };
 
     LoopCounters counters;
-    // the even and the odd ones, the first one excepted: an iteration launches while its own is read
+    // the even and the odd ones, but for the first: an iteration launches while its own is read
     Next rounds[2];
 };
 
