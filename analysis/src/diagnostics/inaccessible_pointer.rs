@@ -24,8 +24,8 @@ its parameter on to a launch.
 
 ## Why is this bad
 A child grid cannot access its parent's local and shared memory: the same address means other memory there, or none. The child
-reads garbage, overwrites something else or stops the program, and no compiler says so except for the address of a local variable
-right in the launch.
+reads garbage, overwrites something else or stops the program. Compilers say so only for the address of a local variable right in the
+launch.
 
 ## Example
 ```cuda
