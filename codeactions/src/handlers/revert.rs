@@ -26,9 +26,9 @@ launch is back. Kernels, functions and constants that nothing else uses are gone
 
 A launch comes back as it was. Where the code that has taken its place doesn't say all of it (its stream, its line breaks, its arguments),
 the rewrite has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. Without that comment, what was collected becomes a
-launch into the NULL stream; a comment that you have changed counts as yours, and stays. Whether a launch without braces stood behind its
-`if` or on the next line, nothing says where `threshold` or `serialize` has put braces around it: where that would be wider than the file's
-lines, or where the statements around it stand on lines of their own, it comes back on one of its own.
+launch into the NULL stream; a comment that you have changed counts as yours, and stays. Where `threshold` or `serialize` has put braces
+around a launch, nothing says whether the launch stood on the line of its `if` or on the next one. It comes back on a line of its own where
+the line of the `if` would be wider than the file's lines, or where the statements around it stand on lines of their own.
 
 The result is checked: `revert` takes a step only if the rewrite, applied to what comes out, gives what is there now, white space aside. So
 it never loses what you have changed in generated code: it refuses.
