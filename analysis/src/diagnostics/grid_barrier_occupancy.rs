@@ -24,9 +24,9 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A hand-made barrier over the grid hangs when not all blocks are resident.
 
 ## What it does
-Finds barriers over all blocks that are written by hand: a loop waits until a counter in memory reaches a number that depends on `gridDim`,
-and the same function increments the counter with an atomic operation. Programs that use cooperative launches, or ask anywhere for the
-occupancy or the number of multiprocessors, are left alone.
+Finds hand-made barriers over all blocks: loops that wait until a counter in memory reaches a number that depends on `gridDim`. The same
+function increments the counter with an atomic operation. Programs that use cooperative launches, or ask anywhere for the occupancy or the
+number of multiprocessors, are left alone.
 
 ## Why is this bad
 A waiting block keeps its place on the GPU. When the grid has more blocks than the GPU runs at once, the others never start, and the grid

@@ -50,10 +50,10 @@ Errors are checked once, after the loop, as the loop did it for its last copy an
 launch, that of an empty grid for example, the loop goes on; `cudaGetLastError` reports it after the loop.
 
 ## Assumes
-- Where the size of a grid changes: that CUDA refuses none of the launches.
-- Of a variable that the function has by reference: that it is no other variable of the loop, nor memory that the kernels use.
-- Of what the host computed in its rounds and now computes in front of the loop, if it divides or reads through a pointer: that it can do
-  so where there is no round, and that nothing in the loop changes it.
+- Where the size of a grid changes, CUDA refuses none of the launches.
+- A variable that the function has by reference is no other variable of the loop, nor memory that the kernels use.
+- The host may now compute in front of the loop what it computed in its rounds before. If that divides or reads through a pointer, it can
+  do so where there is no round, and nothing in the loop changes it.
 
 ## Before
 ```cuda

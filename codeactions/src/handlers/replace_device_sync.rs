@@ -37,8 +37,8 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 
 const DOC: &str = r#"Changes a kernel that waits for its children with `cudaDeviceSynchronize()` so that CUDA 12 and later compile it.
 
-Where nothing after the wait needs it, the wait goes away. That takes two things: what follows touches no memory that the children write
-and writes none that they read, in later iterations as well; and what it launches, it launches after them into the same stream, the NULL
+Where nothing after the wait needs it, the wait goes away. That takes two things. What follows touches no memory that the children write
+and writes none that they read, in later iterations as well. And what it launches, it launches after them into the same stream, the NULL
 stream of the block.
 
 Otherwise what follows becomes a kernel of its own: one thread launches it into `cudaStreamTailLaunch` with the parent's grid and block

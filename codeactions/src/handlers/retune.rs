@@ -114,9 +114,9 @@ macro_rules! doc {
     };
     ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $after:expr) => {
         concat!(
-            "Collects launches ",
+            "Takes launches that are collected at another granularity, and collects them ",
             $what,
-            r#". They are collected at another granularity now.
+            r#".
 
 Arguments that all launches collected together share are passed once, and the others are written down. Which these are may change with the
 granularity, and so do the aggregated kernel and its record. All launches of the kernel change together.

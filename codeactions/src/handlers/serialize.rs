@@ -32,9 +32,9 @@ Use it for child grids that are always small: searching a road network, where no
 with a loop written by hand. Where one of them is large, one thread does all of it, and everybody waits for that. Which it is depends on
 the data; `gridfuse measure` tells.
 
-Where each thread of the child ends with atomic operations on a place that is the same for all of them (`atomicAdd(&sum[v], x)`, `atomicMin`,
-`atomicMax`), the launching thread collects their values in a register, and does one operation for the whole grid (`gridfuse::SumAt`,
-`MinimumAt`, `MaximumAt`). That goes for integers: floating-point numbers are added one by one.
+The threads of the child may all end with atomic operations on the same place (`atomicAdd(&sum[v], x)`, `atomicMin`, `atomicMax`). Then the
+launching thread collects their values in a register, and does one operation for the whole grid (`gridfuse::SumAt`, `MinimumAt`,
+`MaximumAt`). That goes for integers: floating-point numbers are added one by one.
 
 ## Needs
 - What `threshold` needs; a child with barriers has a constant block.
