@@ -23,9 +23,10 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Each block of a kernel launches the kernel again: a tree of small grids.
 
 ## What it does
-Finds recursive kernels in which one thread of each block launches a child grid of several blocks, or makes several such launches. Several
-launches may also come from one thread of the grid. A kernel that launches a single grid of one block is a chain, and one that launches
-into the tail stream is an iteration: `launch-chain` reports both. A launch is left alone if the launching grid waits for it.
+Finds recursive kernels in which one thread of each block launches the kernel again: either a child grid of several blocks, or several
+child grids. Several launches may also come from one thread of the grid. A kernel that launches a single grid of one block is a chain, and
+one that launches into the tail stream is an iteration: `launch-chain` reports both. A launch is left alone if the launching grid waits for
+it.
 
 ## Why is this bad
 A launch costs about a microsecond, and the grids of a tree are small and many: the GPU spends most of the time launching, and few of its
