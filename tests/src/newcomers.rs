@@ -115,10 +115,11 @@ pub fn rows() -> Vec<Row> {
 /// Makes the page.
 pub fn page(rows: &[Row]) -> String {
     let mut page = format!(
-        "{NOTE}\n\n# Six programs of newcomers\n\nWhat somebody finds who opens one of these programs for the first time, taken from real runs: what \
-         `gridfuse check` finds, the best action and its place in the menu at the launch (or at what stops the program), the keys that \
-         apply it in Visual Studio Code, how many lines of the program don't stay, and how many come in their place. What an action takes for granted, the preview says before \
-         anything changes; `gridfuse revert` takes a rewrite back. An action that assumes something comes first in the menu and isn't \
+        "{NOTE}\n\n# Six programs of newcomers\n\nWhat you find when you open one of these programs for the first time, taken from real runs. The table says what \
+         `gridfuse check` finds, which action is the best one, and its place in the menu at the launch (or at what stops the program). \
+         Then come the keys that apply it in Visual Studio Code, how many lines of the program don't stay, and how many come in their place. \
+         The preview says what an action assumes before anything changes; `gridfuse revert` takes a rewrite back. \
+         An action that assumes something comes first in the menu and isn't \
          *preferred*: editors have a key that applies what is preferred without a menu, where nobody has read the title.\n\n\
          | program | findings | best action | place | keys | lines of before | lines of after |\n|---|---|---|---|---|---|---|\n"
     );

@@ -24,8 +24,8 @@ const DOC: &str = r#"Many threads of a kernel allocate memory each.
 Finds `malloc`, `cudaMalloc` and `new` in kernels where they aren't under a condition that picks one thread of a warp, block or grid.
 
 ## Why is this bad
-The device's allocator serves one request at a time, so that threads that allocate at the same time wait for each other, and
-its heap has 8 MB unless the host sets `cudaLimitMallocHeapSize`. When the heap is full, `malloc` returns a null pointer.
+The device's allocator serves one request at a time: threads that allocate at the same time wait for each other. Its heap has 8 MB unless
+the host sets `cudaLimitMallocHeapSize`. When the heap is full, `malloc` returns a null pointer.
 
 ## Example
 ```cuda
@@ -39,7 +39,7 @@ __global__ void parent(const int* counts) {
 ```
 
 ## Use instead
-One allocation for all threads, made by the host or by one thread of the block, of which each thread takes a part.
+One allocation for all threads, made by the host or by one thread of the block. Each thread takes a part of it.
 
 ```cuda
 __global__ void child(int* scratch, int n) { if (threadIdx.x < n) scratch[threadIdx.x] = 0; }

@@ -22,11 +22,11 @@ const DOC: &str = r#"Device-side synchronization with child grids.
 
 ## What it does
 Finds `cudaDeviceSynchronize()` and `cudaThreadSynchronize()` in device code. For a project that says `cuda = "11.8"` in its
-`gridfuse.toml`, the message is that they are deprecated.
+`gridfuse.toml`, the message says that they are deprecated.
 
 ## Why is this bad
-CUDA 12 took them out of device code: the program no longer compiles for sm_90, and for older architectures only in a legacy
-mode. Where they compiled, a waiting block kept its registers and shared memory swapped out to memory, so that they were slow as well.
+CUDA 12 removed them from device code: the program no longer compiles for sm_90, and for older architectures only in a legacy mode. Where
+they compiled they were slow as well: the registers and shared memory of a waiting block were swapped out to memory.
 
 ## Example
 ```cuda
@@ -43,7 +43,7 @@ __global__ void parent(int* out) {
 ```
 
 ## Use instead
-Launches of one thread into one stream run in order. What has to run after all children goes into a kernel launched into
+Launches of one thread into one stream run in order. Put what has to run after all children into a kernel, and launch it into
 `cudaStreamTailLaunch`: it starts when the launching grid and its other children are done.
 
 ```cuda

@@ -25,12 +25,11 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"`__syncthreads()` that only some threads of a block reach.
 
 ## What it does
-Finds `__syncthreads()` and its variants, and calls of functions that always come to one, under a condition that certainly separates
-the threads of a block: it picks one thread (`threadIdx.x == 0`), some lanes (`threadIdx.x % n == 0`), fewer threads in each round of a
-loop (`threadIdx.x < stride`), or the first few of a block that a launch in sight makes larger (`threadIdx.x < 5`). The same goes for
-loops that some threads repeat more often than others, and for barriers that some threads pass by with `break` or `continue`. Threads
-that have left the kernel don't count, so that `if (i >= n) return;` before a barrier is left alone; so is a condition whose both
-branches have a barrier.
+Finds `__syncthreads()` and its variants, and calls of functions that always come to one, under a condition that is certainly divergent
+within a block. The condition picks one thread (`threadIdx.x == 0`), some lanes (`threadIdx.x % n == 0`), fewer threads in each round of a
+loop (`threadIdx.x < stride`), or the first few of a block that a launch in sight makes larger (`threadIdx.x < 5`). The same goes for loops
+that some threads repeat more often than others, and for barriers that some threads skip with `break` or `continue`. Threads that have left
+the kernel don't count: `if (i >= n) return;` before a barrier is left alone. So is a condition with a barrier in both branches.
 
 ## Why is this bad
 The barrier waits for all threads of the block. If some never come, the behaviour is undefined: the block hangs, or the threads go on

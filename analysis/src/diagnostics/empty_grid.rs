@@ -22,13 +22,13 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A child grid may have no blocks.
 
 ## What it does
-Finds device-side launches whose grid size is 0, or is computed from a number that is loaded from memory (or the difference of two
-such numbers) while no condition in the function looks at that number. Where the grid size is `(n - 1) / b + 1` for an unsigned
-`n`, which is huge and not 0 when `n` is, it says so.
+Finds device-side launches whose grid size is 0. It also finds those whose grid size is computed from a number that is loaded from memory
+(or the difference of two such numbers), if no condition in the function checks that number. For an unsigned `n` that is 0, the grid size
+`(n - 1) / b + 1` is huge and not 0: where this is the grid size, the message says so.
 
 ## Why is this bad
-A launch with 0 blocks fails with `cudaErrorInvalidConfiguration`. That may pass for doing nothing, but the error stays
-for whoever looks next, and hides those that matter. It is no cheaper than a launch, either.
+A launch with 0 blocks fails with `cudaErrorInvalidConfiguration`. That looks like doing nothing, but the error stays until somebody asks
+for it, and hides the errors that matter. It is no cheaper than a launch, either.
 
 ## Example
 ```cuda

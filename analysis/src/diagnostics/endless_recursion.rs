@@ -18,13 +18,13 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A kernel that launches itself in every run.
 
 ## What it does
-Finds kernels that launch themselves, directly or by way of other kernels, under no condition but one that only picks a thread
-(`threadIdx.x == 0`). A grid that may come to have no blocks ends the recursion, since its launch fails, and so does `__trap()`: such
-kernels are left alone.
+Finds kernels that launch themselves, directly or by way of other kernels, under no condition except one that only picks a thread
+(`threadIdx.x == 0`). A grid that may become empty ends the recursion, since its launch fails. So does `__trap()`. Such kernels are left
+alone.
 
 ## Why is this bad
-Nothing ends it but the limit of pending launches (2048), at which a launch fails and the host does not learn of it. Launched into
-`cudaStreamTailLaunch`, where one grid runs after the other, it never ends.
+Only the limit of pending launches (2048) ends it: there a launch fails, and the host does not learn of it. In `cudaStreamTailLaunch`,
+where the grids run one at a time, the recursion never ends.
 
 ## Example
 ```cuda

@@ -24,13 +24,13 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A hand-made barrier over the grid hangs when not all blocks are resident.
 
 ## What it does
-Finds loops that wait until a counter in memory, which the same function increments with an atomic operation, has got to a number that
-depends on `gridDim`: a barrier over all blocks. Programs that use cooperative launches or ask for the occupancy or the number of
-multiprocessors anywhere are left alone.
+Finds hand-made barriers over all blocks: loops that wait until a counter in memory reaches a number that depends on `gridDim`. The same
+function increments the counter with an atomic operation. Programs that use cooperative launches, or ask anywhere for the occupancy or the
+number of multiprocessors, are left alone.
 
 ## Why is this bad
-Blocks that wait keep their place on the GPU. When the grid has more blocks than the GPU runs at once, the others never start, and
-the grid waits for ever. How many fit depends on the GPU, on registers and on shared memory; child grids and other programs take places as well.
+A waiting block keeps its place on the GPU. When the grid has more blocks than the GPU runs at once, the others never start, and the grid
+waits for ever. How many fit depends on the GPU, on registers and on shared memory; child grids and other programs take room as well.
 
 ## Example
 ```cuda

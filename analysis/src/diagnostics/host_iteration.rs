@@ -21,12 +21,12 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"The host waits for a flag in each round before it launches the next one.
 
 ## What it does
-Finds loops by the host that launch kernels, copy a variable back or wait for memory that the host shares with the device, and go on as
-that says.
+Finds loops on the host that launch kernels, then copy a variable back or wait for memory that the host shares with the device. That value
+decides how the loop goes on.
 
 ## Why is this bad
-Each round takes a launch, a wait and a copy: 10 µs and more, in which the device does nothing. Searches through long graphs have
-thousands of rounds, most of which compute for less.
+Each round takes a launch, a wait and a copy: 10 µs and more, in which the device does nothing. A search through a long graph has thousands
+of rounds, and most of them compute for less time than that.
 
 ## Example
 ```cuda
@@ -46,7 +46,7 @@ void search(int* dist, int* changed, int n) {
 ```
 
 ## Use instead
-One grid that runs all rounds, whose blocks meet in between. [outline-iteration](../rewrites/outline-iteration.md) writes it.
+One grid that runs all rounds; its blocks wait for each other in between. [outline-iteration](../rewrites/outline-iteration.md) writes it.
 
 ```cuda
 #include <cooperative_groups.h>

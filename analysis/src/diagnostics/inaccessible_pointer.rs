@@ -18,14 +18,14 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A pointer to local or shared memory is passed to a child grid.
 
 ## What it does
-Finds launch arguments that point into a local variable of the launching thread or into shared memory of its block: directly,
-through pointer variables and pointer arithmetic, in a struct that is passed by value, or through a device function that passes
-its parameter on to a launch.
+Finds launch arguments that point into a local variable of the launching thread or into shared memory of its block. They do so directly,
+through pointer variables and pointer arithmetic, in a struct that is passed by value, or through a device function that passes its
+parameter on to a launch.
 
 ## Why is this bad
 A child grid cannot access its parent's local and shared memory: the same address means other memory there, or none. The child
-reads garbage, overwrites something else or stops the program, and no compiler says so except for the address of a local variable
-right in the launch.
+reads garbage, overwrites something else or stops the program. Compilers say so only for the address of a local variable right in the
+launch.
 
 ## Example
 ```cuda

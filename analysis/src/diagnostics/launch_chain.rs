@@ -27,16 +27,17 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Each grid of a kernel launches the next one: a chain of grids that run one at a time.
 
 ## What it does
-Finds the launch of a kernel by itself where each grid launches one further grid, and the host the first one: one thread launches a grid of one
-block, or one thread of the grid launches the next grid into the tail stream. A kernel that launches something else as well is left alone, and so
-is one that waits for the next grid. Where each grid launches several others, or one with several blocks that do the same, that is a tree: `launch-tree`.
+Finds recursive kernels in which each grid launches one further grid, and the host launches the first one. Either one thread launches a
+grid of one block, or one thread of the grid launches the next grid into the tail stream. A kernel that launches something else as well is
+left alone, and so is one that waits for the next grid. If each grid launches several others, or one with several blocks that do the same,
+it is a tree: `launch-tree`.
 
 ## Why is this bad
-The links of a chain run one at a time, on one multiprocessor, and each of them has to be launched first, which takes about 10 µs. On an H200, six
-programs that scan, filter or move an array in 24 tiles take 0.27 to 0.37 ms as a chain, and 0.016 to 0.020 ms as one grid (`promote-lookback`):
-15 to 18 times less. With 4096 tiles the chain breaks off: more launches are pending than may be. 1000 sweeps over a small plate take
-12.1 ms with a tail launch for each, and 3.2 ms as a loop in one grid (`persistent-loop`); over a plate that fills the GPU, a loop is no
-faster. [All numbers](../measurements.md)
+The links of a chain run one at a time, on one multiprocessor. Each of them has to be launched first: that takes about 10 µs. On an H200,
+six programs that scan, filter or move an array in 24 tiles take 0.27 to 0.37 ms as a chain, and 0.016 to 0.020 ms as one grid
+(`promote-lookback`): 15 to 18 times less. With 4096 tiles the chain breaks off: too many launches are pending. 1000 sweeps over a small
+plate take 12.1 ms with a tail launch for each, and 3.2 ms as a loop in one grid (`persistent-loop`); over a plate that fills the GPU, a
+loop is no faster. [All numbers](../measurements.md)
 
 ## Example
 ```cuda
@@ -57,8 +58,8 @@ void run(const int* in, int* sums, int tiles) { sum_tiles<<<1, 256>>>(in, sums, 
 ```
 
 ## Use instead
-A loop in one grid (`promote`, `persistent-loop`), or a grid with a block for each link, whose blocks hand on what the next one needs
-(`promote-overlap`, `promote-lookback`).
+A loop in one grid (`promote`, `persistent-loop`), or a grid with a block for each link, in which each block passes on what the next one
+needs (`promote-overlap`, `promote-lookback`).
 
 ```cuda
 __global__ void sum_tiles(const int* in, int* sums, int tiles) {

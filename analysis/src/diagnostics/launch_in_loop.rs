@@ -29,9 +29,9 @@ Finds kernel launches that a thread of a kernel executes repeatedly. A loop that
 once: there is nothing to find.
 
 ## Why is this bad
-Each launch costs microseconds of a unit that works them off one at a time, and takes a slot of the pool of pending
-launches (2048 unless the host raises `cudaLimitDevRuntimePendingLaunchCount`). When the pool is full, further launches fail, and
-nothing but wrong results tells the host.
+Each launch costs microseconds in a unit that handles launches one at a time. It also takes a slot in the pool of pending launches (2048
+unless the host raises `cudaLimitDevRuntimePendingLaunchCount`). When the pool is full, further launches fail, and the host sees nothing
+but wrong results.
 
 ## Example
 ```cuda
@@ -48,7 +48,7 @@ __global__ void parent(float* matrix, int rows, int columns) {
 
 ## Use instead
 One launch for all iterations, here with a second grid dimension; or the rewrites `aggregate-grid` and `aggregate-block`, which collect the
-launches of a grid or a block and make one of them.
+launches of a grid or a block into one.
 
 ```cuda
 __global__ void child(float* matrix, int columns) {

@@ -23,12 +23,13 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Each block of a kernel launches the kernel again: a tree of small grids.
 
 ## What it does
-Finds launches of a kernel by itself that one thread of each block executes, for a child grid of several blocks, or one of several such
-launches, which may also be left to one thread of the grid. A kernel that launches a single grid of one block is a chain, and one that launches
-into the tail stream an iteration: `launch-chain` tells of both. A launch for which the launching grid waits is left alone.
+Finds recursive kernels in which one thread of each block launches the kernel again: either a child grid of several blocks, or several
+child grids. Several launches may also come from one thread of the grid. A kernel that launches a single grid of one block is a chain, and
+one that launches into the tail stream is an iteration: `launch-chain` reports both. A launch is left alone if the launching grid waits for
+it.
 
 ## Why is this bad
-A launch costs about a microsecond, and the grids of a tree are small and many: most of the time the GPU launches, and few of its
+A launch costs about a microsecond, and the grids of a tree are small and many: the GPU spends most of the time launching, and few of its
 multiprocessors have work. On an H200, a quicksort that launches this way takes 40 ms, and 0.43 ms as a worklist (`flatten-recursion`); a
 quadtree takes 2.4 ms, and 0.63 ms. [All numbers](../measurements.md)
 
@@ -43,8 +44,8 @@ __global__ void split(const int* first_child, int* depths, int node, int depth) 
 ```
 
 ## Use instead
-One grid for all nodes of a level, or what these rewrites make: one grid for all launches of a grid (`aggregate-grid-stream`, `aggregate-grid`), or one whose
-blocks take nodes from a list (`flatten-recursion`).
+One grid for all nodes of a level, or what these rewrites make: one grid for all launches of a grid (`aggregate-grid-stream`,
+`aggregate-grid`), or one whose blocks take nodes from a worklist (`flatten-recursion`).
 
 ```cuda
 __global__ void split(const int* first_child, int* depths, const int* level, int* next, int* count, int depth) {

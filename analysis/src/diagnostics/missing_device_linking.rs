@@ -21,12 +21,12 @@ const DOC: &str = r#"Device-side launches in a file that is compiled without rel
 ## What it does
 Finds functions that launch kernels from device code in a file whose command in `compile_commands.json` lacks `-rdc=true` (or
 `-dc`; clang: `-fgpu-rdc`), links without CUDA's device runtime (`-cudadevrt none`), or compiles for an architecture before sm_35.
-Where there is no command for the file or for one that includes it, nothing is said.
+Without a command for the file, or for one that includes it, nothing is reported.
 
 ## Why is this bad
-A launch from device code calls the device runtime, a library that is linked with the program's device code; without relocatable
-device code there is no such step, and nvcc refuses the launch: "kernel launch from __device__ or __global__ functions requires
-separate compilation mode". Before compute capability 3.5 the hardware can't do it.
+A launch from device code calls the device runtime, a library that is linked with the program's device code. Without relocatable device
+code there is no such step, and nvcc refuses the launch: "kernel launch from __device__ or __global__ functions requires separate
+compilation mode". Before compute capability 3.5 the hardware can't do it.
 
 ## Example
 ```cuda

@@ -18,8 +18,8 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A recursion that goes deeper than grids may be nested.
 
 ## What it does
-Finds kernels that launch themselves with a level that is counted up to a constant (or down from one), when that makes more
-nested grids than launches may be pending: 2048, or what the program sets (or what `nesting-depth` in `gridfuse.toml` says). Launches into `cudaStreamTailLaunch` are left alone.
+Finds recursive kernels that count a level up to a constant (or down from one), if that nests more grids than launches may be pending:
+2048, or what the program sets (or what `nesting-depth` in `gridfuse.toml` says). Launches into `cudaStreamTailLaunch` are left alone.
 
 ## Why is this bad
 A grid is pending until the grids that it has launched are done, so in a chain all are pending at once. The launch that is one
@@ -38,7 +38,7 @@ void run(float* cells) { refine<<<1, 32>>>(cells, 0); }
 ```
 
 ## Use instead
-A grid that runs after the launching one is done is not nested.
+A grid that starts after the launching grid is done is not nested.
 
 ```cuda
 __global__ void refine(float* cells, int level) {
@@ -49,8 +49,8 @@ __global__ void refine(float* cells, int level) {
 void run(float* cells) { refine<<<1, 32>>>(cells, 0); }
 ```
 
-[persistent-loop](../rewrites/persistent-loop.md) makes a loop of such launches, and
-[flatten-recursion](../rewrites/flatten-recursion.md) one grid of a recursion of any depth.
+[persistent-loop](../rewrites/persistent-loop.md) turns such launches into a loop; [flatten-recursion](../rewrites/flatten-recursion.md)
+turns a recursion of any depth into one grid.
 "#;
 
 fn nesting_depth<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {

@@ -26,7 +26,7 @@ const DOC: &str = r#"A child grid's blocks have more threads than any GPU takes,
 Finds device-side launches with a constant block size of more than 1024 threads (64 in the z dimension), or of 0.
 
 ## Why is this bad
-The launch fails. Unless the launching thread asks `cudaGetLastError()`, nothing but a wrong result tells.
+The launch fails. Unless the launching thread calls `cudaGetLastError()`, you only see a wrong result.
 
 ## Example
 ```cuda

@@ -20,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A child grid's block size is not a multiple of the warp size.
 
 ## What it does
-Finds device-side launches of several blocks, or a number that isn't known, whose constant block size is not a multiple of 32.
+Finds device-side launches of several blocks, or of an unknown number of blocks, whose constant block size is not a multiple of 32.
 
 ## Why is this bad
 The hardware runs whole warps of 32 threads. In every block the lanes that are left over do nothing, but take registers and time.

@@ -17,13 +17,13 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A grid launches more child grids than may be pending.
 
 ## What it does
-Finds launches that one grid certainly does more often than the pool of pending launches has room for: 2048 times, or what a
-`cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, …)` with a constant in the workspace, or `pending-launches` in
-`gridfuse.toml`, says.
+Finds launch sites where one grid certainly makes more launches than the pool of pending launches has room for: 2048, or what a
+`cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, …)` with a constant in the workspace, or `pending-launches` in `gridfuse.toml`,
+says.
 
 ## Why is this bad
-When the pool is full, further launches fail or wait for a long time, depending on how fast the children run; a launch that fails is
-work that is not done, and the host does not learn of it.
+When the pool is full, further launches fail or wait for a long time, depending on how fast the children run. The work of a failed launch
+is not done, and the host does not learn of it.
 
 ## Example
 ```cuda
@@ -38,7 +38,7 @@ void run(float* matrix) { parent<<<64, 128>>>(matrix); }
 ```
 
 ## Use instead
-One launch for many rows, or the rewrite `aggregate-block`, which makes one launch out of those of a block. Raising the limit helps as
+One launch for many rows, or the rewrite `aggregate-block`, which collects the launches of a block into one. Raising the limit helps as
 well, at the price of memory.
 
 ```cuda

@@ -25,9 +25,8 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Many threads of a block launch into the NULL stream.
 
 ## What it does
-Finds launches that several threads of a block may execute, typically under a condition that differs from thread to thread, into
-the NULL stream (no stream given). It is silent at a launch at which `tiny-child-grid` is reported: without the launch, nothing is
-left to serialize.
+Finds launches into the NULL stream (no stream given) that several threads of a block may execute, typically under a divergent condition.
+It is silent at a launch at which `tiny-child-grid` is reported: without the launch, nothing is left to serialize.
 
 ## Why is this bad
 All threads of a block share one NULL stream, so their child grids run one at a time, however small they are. On an H200, a
@@ -50,7 +49,7 @@ __global__ void visit(const int* row, const int* neighbours, int* distance, int 
 
 ## Use instead
 If the children don't depend on each other's order, say so (`fire-and-forget`), run small ones in the launching thread
-(`threshold`), or collect the launches of a grid or a block and make one of them (`aggregate-grid`, `aggregate-block`: these help most).
+(`threshold`), or collect the launches of a grid or a block into one (`aggregate-grid`, `aggregate-block`: these help most).
 
 ```cuda
 __global__ void expand(const int* neighbours, int* distance, int begin, int count, int level) {

@@ -20,12 +20,12 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"One thread launches a grid of one thread: a call would do.
 
 ## What it does
-Finds the first launch of a function when one thread of the grid executes it, once, for a child grid of a single thread that launches
-nothing itself. Launches into the tail stream and those after other launches are left alone: they say when the child runs.
+Finds the first launch in a function if one thread of the grid executes it, once, and the child grid is a single thread that launches
+nothing itself. Launches into the tail stream and those after other launches are left alone: they determine when the child runs.
 
 ## Why is this bad
-A launch costs microseconds, a call nanoseconds, and there is no parallelism to gain. Only where the parent has much left to do
-and the child takes long do they run side by side.
+A launch costs microseconds, a call nanoseconds, and there is no parallelism to gain. The two run side by side only where the parent has
+much left to do and the child takes long.
 
 ## Example
 ```cuda

@@ -24,12 +24,12 @@ const DOC: &str = r#"Many child grids of a few threads each.
 ## What it does
 Finds launches of child grids that have fewer threads than a warp (or than `tiny-grid` in `gridfuse.toml` says), and that are
 launched again and again: by many threads, by a thread of each warp or block, or in a loop. A grid that a single thread launches once,
-and one that is launched into the tail stream to run after its parent, are left alone. So is a grid that has to run after another one
-which the thread has launched into the same stream: a thread can't wait for a grid, so it can't do that work itself.
+and one that is launched into the tail stream to run after its parent, are left alone. So is a grid that has to run after another one of
+the same thread in the same stream: a thread can't wait for a grid, so it can't do that work itself.
 
 ## Why is this bad
-A launch costs microseconds, in which a thread does the work of a few threads itself many times over. Blocks with less than a warp
-leave the rest of its lanes idle as well.
+A launch costs microseconds. In that time a thread does the work of a few threads many times over. A block with less than a warp also
+leaves the other lanes idle.
 
 ## Example
 ```cuda

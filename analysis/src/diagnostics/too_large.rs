@@ -25,12 +25,11 @@ const DOC: &str = r#"A function, a declaration or a file that is too large to be
 
 ## What it does
 Finds functions, files and other declarations that are beyond what gridfuse analyses: by their size, by how many launches or jumps a
-function has, or by how deep brackets and blocks stand within each other. The limits count bytes and steps, not time: they are the
-same on every machine.
+function has, or by how deeply brackets and blocks nest. The limits count bytes and steps, not time: they are the same on every machine.
 
 ## Why is this bad
-Nothing is known of what stands there. Whatever depends on it counts as not known: no other diagnostic is reported for it, and no
-rewrite is offered that would have to know. Code of this size is written by programs more often than by people.
+gridfuse knows nothing of this code. Whatever depends on it counts as unknown: no other diagnostic is reported for it, and no rewrite is
+offered that would have to know. Code of this size is written by programs more often than by people.
 
 ## Example
 ```cuda

@@ -22,9 +22,9 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Nobody looks whether a device-side launch failed.
 
 ## What it does
-Finds kernels and device functions in which a block may do more than a few launches (many threads launch, or a loop), unless the
-whole grid stays below the limit of pending launches, and which never ask `cudaGetLastError()` or `cudaPeekAtLastError()`, not even in
-a function that they call. One finding for each function.
+Finds kernels and device functions that never call `cudaGetLastError()` or `cudaPeekAtLastError()`, not even in a function that they call,
+although a block may make more than a few launches (many threads launch, or a loop does). If the whole grid stays below the limit of
+pending launches, they are left alone. There is one finding for each function.
 
 It is silent at a launch at which `tiny-child-grid`, `serialized-launches`, `launch-in-loop` or `pending-launch-limit` is reported: once
 these are mended, there are fewer launches to check, or none.

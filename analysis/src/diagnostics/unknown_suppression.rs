@@ -21,8 +21,8 @@ const DOC: &str = r#"A comment that should keep a diagnostic quiet and cannot.
 
 ## What it does
 Finds comments that begin with `gridfuse:` and aren't of the form `gridfuse: allow(id)` or `allow(id, id)` (nor `gridfuse: independent`
-or `gridfuse: run …`, which say other things), and those that name a diagnostic that doesn't exist. Such a comment is about its own
-line, or, when it stands alone, about the next line with code; what follows the parenthesis is the reason, for the reader.
+or `gridfuse: run …`, which say other things), and those that name a diagnostic that doesn't exist. A suppression is about its own line or,
+when it stands alone, about the next line with code. What follows the parenthesis is the reason, for the reader.
 
 ## Why is this bad
 The diagnostic that it was meant for is reported all the same, or will be, unnoticed, after the comment lost its meaning.

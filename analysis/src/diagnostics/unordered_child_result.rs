@@ -20,10 +20,10 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"The parent reads what a child grid writes, and nothing orders the two.
 
 ## What it does
-Finds reads, after a launch, of memory that the launched kernel writes, itself or by what it calls and launches: elements of an
-array or of a variable whose subscripts, as functions of the numbers of threads and blocks, may be equal. In a loop that launches, a
-read before the launch comes after it in the next iteration: it is found where it is made in every iteration at the same place.
-Launches into `cudaStreamTailLaunch` are left alone, and so are functions that synchronize with their children, which CUDA 12 took away.
+Finds reads, after a launch, of memory that the launched kernel writes, itself or through what it calls and launches. They read elements of
+an array or of a variable whose subscripts, as functions of thread and block indices, may equal those of the writes. In a loop that
+launches, a read before the launch comes after it in the next iteration: it is found if every iteration reads at the same place. Launches
+into `cudaStreamTailLaunch` are left alone. So are functions that synchronize with their children, which CUDA 12 no longer allows.
 
 ## Why is this bad
 Without `cudaDeviceSynchronize()`, which no longer exists in device code, a parent cannot wait for its child: the child may run before

@@ -20,18 +20,18 @@ pub(super) const KIND: Kind = Kind {
     find: |_, _| Vec::new(),
 };
 
-const DOC: &str = r#"A comment that keeps a diagnostic quiet which isn't reported there, or says something of nothing.
+const DOC: &str = r#"A comment that suppresses a diagnostic where there is none, or that is about nothing.
 
 ## What it does
 Finds ids in `// gridfuse: allow(id)` that keep nothing quiet. A diagnostic that `gridfuse.toml` switches off is left out: nobody
 knows whether it would be reported.
 
-Finds comments `// gridfuse: independent`, too, that aren't about a statement in the body of a kernel that launches itself, in front of
-that launch (see [promote-overlap](../rewrites/promote-overlap.md)).
+It also finds comments `// gridfuse: independent` that aren't about a statement of a recursive kernel, in front of its launch of itself
+(see [promote-overlap](../rewrites/promote-overlap.md)).
 
 ## Why is this bad
-The code was mended and the comment stayed. It tells the reader of a problem that there isn't, and hides the next one of that
-kind. `gridfuse check --fix` removes it.
+The code was mended and the comment stayed. It tells the reader of a problem that isn't there, and hides the next one of that kind.
+`gridfuse check --fix` removes it.
 
 ## Example
 ```cuda

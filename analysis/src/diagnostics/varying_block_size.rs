@@ -22,8 +22,8 @@ const DOC: &str = r#"Child grids of different threads have blocks of different s
 Finds launches in which the threads of a block choose different block sizes, or different amounts of dynamic shared memory.
 
 ## Why is this bad
-Launches can be made into one only when their blocks are alike, so that no aggregation applies. Block sizes that follow the data are
-seldom a multiple of the warp size either. The grid size may differ as it likes.
+Launches can be collected into one only when their blocks are alike, so no aggregation applies here. Block sizes that follow the data are
+seldom a multiple of the warp size, either. The grid size may differ freely.
 
 ## Example
 ```cuda

@@ -22,14 +22,14 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Several lanes of a warp spin on one lock.
 
 ## What it does
-Finds loops that do nothing but wait for a lock, `while (atomicCAS(&lock, 0, 1) != 0);`, where several threads of a warp may wait for
-the same lock, which is released only after the loop.
+Finds loops that do nothing but wait for a lock, `while (atomicCAS(&lock, 0, 1) != 0);`. Several threads of a warp may wait for the same
+lock, and it is released only after the loop.
 
 ## Why is this bad
 On GPUs before Volta (compute capability below 7.0) the warp never gets out: the lane that got the lock waits for the others to
-leave the loop before it goes on to release it. Since Volta the lanes are scheduled independently and all get through in the end,
-but one at a time, while the others keep the memory system busy with failing attempts: up to 32 times slower than one
-lane that takes the lock for its warp.
+leave the loop before it goes on to release it. Since Volta the lanes are scheduled independently, and all get through in the end. But they
+get through one at a time, while the others keep the memory system busy with failing attempts: up to 32 times slower than one lane that
+takes the lock for its warp.
 
 ## Example
 ```cuda

@@ -23,18 +23,18 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Lets the threads of a warp that are at the same atomic operation of the child together combine their values first, and one of them do it
-for all: where every thread of a child grid adds to the same place, as in the sum over the neighbours of one vertex, the operations go one
-at a time, and a warp does one of them instead of 32.
+const DOC: &str = r#"Combines the atomic operations within a warp: the threads that are at the same atomic operation of the child together combine
+their values first, and one of them does it for all. Where every thread of a child grid adds to the same place, as in the sum over the
+neighbours of one vertex, the operations run one at a time. With this rewrite a warp does one of them instead of 32.
 
-The result is the same to the last bit: whole numbers are combined (by the instruction `redux.sync`, on GPUs that have it), and
-floating-point numbers, whose sum depends on the order, are added as before. Threads whose places differ do their operations as before, too,
-so the child's code stays right wherever it runs.
+The result is the same to the last bit. Integers are combined (by the instruction `redux.sync`, on GPUs that have it). Floating-point
+numbers, whose sum depends on the order, are added as before. Threads whose places differ do their operations as before, too, so the
+child's code stays right wherever it runs.
 
 ## Needs
-- `atomicAdd`, `atomicSub`, `atomicMin`, `atomicMax`, `atomicAnd`, `atomicOr` or `atomicXor` as a statement, so that nobody looks at
-  the old value; on a place that the child's arguments alone decide, and not by one thread of a block (`if (threadIdx.x == 0)`).
-- No fence (`__threadfence()`), nor anything that may be one: it would be that of another thread than does the operation.
+- `atomicAdd`, `atomicSub`, `atomicMin`, `atomicMax`, `atomicAnd`, `atomicOr` or `atomicXor` as a statement, so that nobody uses the old
+  value. The child's arguments alone decide the place, and the operation isn't left to one thread of a block (`if (threadIdx.x == 0)`).
+- No fence (`__threadfence()`), nor anything that may be one: it would be the fence of another thread than the one that does the operation.
 
 ## Before
 ```cuda

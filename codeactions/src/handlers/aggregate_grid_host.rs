@@ -21,18 +21,18 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 };
 
 const DOC: &str = r#"Collects all child grids that a grid of the parent kernel launches, as [aggregate-grid](aggregate-grid.md) does, and lets the host
-launch them as one grid when the parent is done. Nothing is launched by the device any more.
+launch them as one grid when the parent is done. The device launches nothing any more.
 
 The host's launch gets an arena that is a launchpad, too: `gridfuse::launchpad_for` lists the kernels. At the end of that statement
 the host waits until the parent is done, reads what its last thread has written down (how many blocks of which kernel, with which
-arguments), and launches that into the same stream. Where children collect launches in their turn (a kernel that launches its parent or
-itself again), it waits for them as well, and goes on until no launch is left.
+arguments), and launches that into the same stream. If children collect launches, too (a kernel that launches its parent or itself again),
+the host waits for them as well, and goes on until no launch is left.
 
-What is launched next in the stream comes after the children, as before. The device launches, as with `aggregate-grid`, what finds no
-room in the arena, what is large by itself, and everything in a stream that is being captured into a graph, which the host doesn't take
-part in. So no launch is lost. An error of a launch by the host is left for `cudaGetLastError`.
+What is launched next in the stream comes after the children, as before. As with `aggregate-grid`, the device launches what finds no room
+in the arena and what is large by itself. It also launches everything in a stream that is being captured into a graph, as the host takes no
+part in that. So no launch is lost. An error of a launch by the host is left for `cudaGetLastError`.
 
-Changing the granularity takes one word, here too; with another one, `launchpad_for` only waits in vain.
+Changing the granularity takes one word, here too; with another granularity, `launchpad_for` only waits in vain.
 
 ## Needs
 - What `aggregate-grid` needs.
@@ -40,8 +40,8 @@ Changing the granularity takes one word, here too; with another one, `launchpad_
 - Template arguments of the children that the host can write: none that depend on the parent's.
 
 It assumes that the host may wait at its launch of the parent: nothing that comes before in the stream waits for what the host does later.
-And that no other thread of the host launches into the stream meanwhile, which would come between parent and children. In the NULL
-stream of the parent it assumes what `aggregate-grid` does.
+It also assumes that no other thread of the host launches into the stream meanwhile: that launch would come between parent and children. In
+the NULL stream of the parent it assumes what `aggregate-grid` does.
 
 ## Before
 ```cuda

@@ -20,39 +20,40 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Collects all child grids that a grid of the parent kernel launches, as [aggregate-grid](aggregate-grid.md) does, and runs them by a
-grid that the host launches into the same stream, right after the parent. Nothing is launched by the device, and nobody waits: neither
-the host for the parent, as with [aggregate-grid-host](aggregate-grid-host.md), nor the threads of the parent for each other, to know
-which is the last one. A kernel that has no launch in its code starts sooner, and one that launches nothing pays nothing.
+const DOC: &str = r#"Collects all child grids that a grid of the parent kernel launches, as [aggregate-grid](aggregate-grid.md) does, and runs them
+in a grid that the host launches into the same stream, right after the parent. The device launches nothing, and nobody waits. With
+[aggregate-grid-host](aggregate-grid-host.md) the host waits for the parent; here it doesn't. Nor do the threads of the parent wait for
+each other to know which is the last one. A kernel without launches in its code starts sooner, and one that launches nothing pays nothing.
 
 The host doesn't know what the parent will have collected. So it launches as many blocks of the child as the GPU can run at a time.
 Each of them runs its share of the collected blocks, one at a time, and finds out for each which launch it belongs to. If nothing
 was collected, they end at once.
 
-Of a child whose threads have nothing to do with each other (no barrier, no shared memory, no exchange within a warp), and do nothing from
-a number on that is an argument of the launch (`if (i < count)`), not the blocks are dealt out but the warps, and only those with
-something to do: a grid of 16 threads in a block of 128 takes one warp and not four.
+Some children are dealt out by warps and not by blocks, and only the warps with something to do: a grid of 16 threads in a block of 128
+takes one warp and not four. The threads of such a child have nothing to do with each other (no barrier, no shared memory, no exchange
+within a warp). An argument of the launch says from which number on they do nothing (`if (i < count)`).
 
-A thread that launches more often than anybody knows, in a loop, has room for some launches (`gridfuse::kNotKnown`). What finds none
-runs in that thread, as with [serialize](serialize.md), and is counted (`gridfuse::direct_launches`).
+If the number of a thread's launches isn't known, as in a loop, the thread has room for some of them (`gridfuse::kNotKnown`). A launch that
+finds no room runs in that thread, as with [serialize](serialize.md), and is counted (`gridfuse::direct_launches`).
 
-`gridfuse::followed_by`, the last argument of the parent's launch, makes the memory and launches the grid at the end of that statement.
-It gets the arguments that all launches share, which are those of the parent; the others are written down. A graph that the stream is
-being captured into gets both kernels.
+`gridfuse::followed_by`, the last argument of the parent's launch, provides the memory and launches the grid at the end of that statement.
+It gets the arguments that all launches share, which are the parent's; the others are written down. If the stream is being captured into a
+graph, the graph gets both kernels.
 
 ## Needs
 - What `aggregate-grid` needs, but for the registers.
-- A child with a constant block, without dynamic shared memory, that collects no launches in its turn. Launches with another block have a
-  kernel of their own that follows.
+- A child with a constant block size, without dynamic shared memory, that collects no launches itself. Launches with another block size
+  have a kernel of their own that follows.
 - Barriers of the child that all threads of a block reach, or none, as for [coarsen](coarsen.md).
 - A known number of launches of each thread, 32 at most; or a child that can run in the launching thread, and whose threads don't work
   together.
 - A launch of the parent by the host that is a statement of its own, in a place where the children are declared.
 - Template arguments of the children that the host can write: none that depend on the parent's.
 
-It assumes that no other thread of the host launches into the stream between the parent and what follows it. And, where the launches of a
-thread are counted, that there is memory for as many as all threads of the parent may have: 12 bytes and the arguments for each. If there is less, the parent is stopped
-(`cudaErrorLaunchFailure`) when that isn't enough. In the NULL stream of the parent it assumes what `aggregate-grid` does.
+It assumes that no other thread of the host launches into the stream between the parent and what follows it. Where the launches of a thread
+are counted, it also assumes memory for as many as all threads of the parent may have: 12 bytes and the arguments for each. If there is
+less, and that isn't enough, the parent is stopped (`cudaErrorLaunchFailure`). In the NULL stream of the parent it assumes what
+`aggregate-grid` does.
 
 ## Before
 ```cuda

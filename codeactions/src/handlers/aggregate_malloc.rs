@@ -49,25 +49,24 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Lets threads that allocate memory in a kernel do it together: one allocation for the threads of a warp, or of a block, of which each
-gets a part.
+const DOC: &str = r#"Makes one allocation for the threads of a warp, or of a block, that allocate memory in a kernel. Each of them gets a part of
+it.
 
-The device's allocator serves one request at a time. A part of a common allocation begins with a header that says where the
-whole begins, so that parts can be given back one by one, in any order, by any thread of any kernel: the last one frees the whole.
-When there is no memory for the whole, each thread asks for its own.
+The device's allocator serves one request at a time. A part of a common allocation begins with a header that says where the whole begins.
+So parts can be given back one by one, in any order, by any thread of any kernel: the last one frees the whole. When there is no memory for
+the whole, each thread asks for its own.
 
 It changes all places of the program that allocate or free device memory by the same functions as the launching kernel
 (`malloc`/`free`, `new`/`delete`, `new[]`/`delete[]`, `cudaMalloc`/`cudaFree` in device code), as any `free` may get any part.
 
 ## Needs
-- A kernel that allocates and launches; all device code that allocates or frees in sight, in functions that are for the device alone,
-  not in lambdas, macros, default arguments and initialisers of fields.
+- A kernel that allocates and launches. All device code that allocates or frees is in sight: in functions that are for the device alone,
+  not in lambdas, macros, default arguments or initialisers of fields.
 - `new` of types without constructors, destructors and initial values.
-- For `granularity=block`: allocations that all threads of the block that have not returned come to together, in functions without
-  `goto`.
+- For `granularity=block`: allocations, in functions without `goto`, that are reached together by all threads of the block that have not
+  returned.
 
-It assumes that the heap has room for memory that stays until the last part of a whole is given back, and for 16 bytes more for each
-part.
+It assumes that the heap has room: an allocation stays until its last part is given back, and each part takes 16 bytes more.
 
 ## Before
 ```cuda

@@ -33,26 +33,25 @@ to an arena that the host passes to the parent kernel. Launches may come from an
 before an early return. All launches of the parent kernel are collected, those of each child into a grid of their own. A launch
 that doesn't fit into the arena gets a grid to itself.
 
-Launches in device functions that the kernel calls are collected as well: the functions get the aggregator as a parameter. A
-child that launches its parent or itself again collects its launches in its turn, and so does a kernel that launches a parent
-from the device: all of that changes at once. A child that launches other kernels goes on doing so; apply this to its launch
-then. For what children collect, the host's arena has `gridfuse::kNestedBytes` of memory, which is used again as soon as the
-launches in it have begun.
+Launches in device functions that the kernel calls are collected as well: the functions get the aggregator as a parameter. A child that
+launches its parent or itself again collects its own launches, too, and so does a kernel that launches a parent from the device: all of
+that changes at once. A child that launches other kernels still launches them; apply this rewrite to its launch then. The host's arena has
+`gridfuse::kNestedBytes` of memory for what children collect. That memory is used again as soon as the launches in it have begun.
 
-Between `aggregate-block`, whose children start earlier, and `aggregate-grid`, which launches least. The number of blocks is an
-argument of the type in the rewritten code.
+This is the middle between `aggregate-block`, whose children start earlier, and `aggregate-grid`, which launches least. The number of
+blocks is an argument of the type in the rewritten code.
 
 ## Needs
-- A parent kernel whose launches are all in sight: by the host, with a configuration that can be written twice, or by kernels
-  that collect their launches, too.
+- A parent kernel whose launches are all in sight: by the host, with a launch configuration that can be written twice, or by kernels that
+  collect their launches, too.
 - The NULL stream, `cudaStreamFireAndForget`, or a stream that each thread creates for this launch alone.
-- A child without inline assembly and waiting; arguments that are plain values. Functions that it calls and that read `blockIdx` and the
+- A child without inline assembly or waiting; arguments that are plain values. Functions that it calls and that read `blockIdx` and the
   like get copies that take them as parameters.
 - Blocks of the child that are one-dimensional, or of the same size for all launches of a group.
-- As many registers for a thread of the parent as it takes to launch: 32, and 48 if the child launches in its turn. A parent whose blocks
-  have more than 512 threads gets `__launch_bounds__`, so that it doesn't come to take too many; so does the aggregated kernel of a child
-  whose blocks have more than 256. Compiled for debugging (`-G`) a launching thread takes two more for each word of the child's
-  arguments; where there may not be so many, it assumes that it isn't.
+- Enough registers for a thread of the parent to launch: 32, and 48 if the child launches, too. A parent whose blocks have more than 512
+  threads gets `__launch_bounds__`, so that it doesn't take too many; so does the aggregated kernel of a child whose blocks have more than
+  256 threads. Compiled for debugging (`-G`), a launching thread takes two more registers for each word of the child's arguments. Where
+  there may not be so many, the rewrite assumes that the program isn't compiled for debugging.
 
 In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
 

@@ -27,8 +27,8 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 
 const DOC: &str = r#"Prints why a launch by device code failed, when it did.
 
-The host doesn't learn of it, so without this the work is just not done. Where launches are collected or done without, code that
-looks at their errors hears of none any more; the rewrites say that they take that for granted.
+The host doesn't learn of it, so without this the work is just not done. Where rewrites collect launches or do without them, code that
+looks at their errors no longer sees any; these rewrites name that as an assumption.
 
 ## Needs
 - A launch that is a statement of its own, in a function that doesn't look at errors yet.

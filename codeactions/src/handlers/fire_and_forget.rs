@@ -26,8 +26,8 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 
 const DOC: &str = r#"Launches child grids into `cudaStreamFireAndForget` rather than the NULL stream.
 
-Grids that the threads of one block launch into the NULL stream run one at a time. A fire-and-forget launch orders a
-grid with nothing: it starts as soon as there is room. The parent grid still isn't complete before its children are.
+Grids that the threads of one block launch into the NULL stream run one at a time. A fire-and-forget grid is in no order with other grids:
+it starts as soon as there is room. The parent grid still isn't complete before its children are.
 
 ## Needs
 - The launch goes into the NULL stream, from a kernel or a device function.

@@ -53,37 +53,36 @@ const RUNTIME: Runtime = Runtime {
     purpose: "Runs all grids of the recursion of",
 };
 
-const DOC: &str = r#"Runs a kernel that launches itself as a single grid, whose blocks take from a worklist what is left to do.
+const DOC: &str = r#"Runs a recursive kernel as a single grid. Its blocks take what is left to do from a worklist.
 
-The kernel's body becomes a function, `visit_body`. What was a launch of the kernel by itself writes down a record for each block of
-that grid. `visit_flattened` has as many blocks as the device can run at a time; each of them takes a record, runs the body as the
-block that it stands for, and takes the next one, until there is none left and nobody is at work who could add one. A block
-that launches keeps one record for itself, so that a chain of single launches never waits for anybody. The depth of
-the recursion has no limit any more, and no pending launches add up.
+The kernel's body becomes a function, `visit_body`. Where the kernel launched itself, it now writes down a record for each block of that
+grid. `visit_flattened` has as many blocks as the device can run at a time. Each of them takes a record, runs the body as the block for
+which the record stands, and takes the next one. It stops when there is none left, and no block at work could add one. A block that
+launches keeps one record for itself, so a chain of single launches never waits for anybody. The recursion has no depth limit any more, and
+no pending launches add up.
 
 The host launches `visit_flattened`, with the arguments of the first grid in the worklist. `visit` itself stays, for launches that
 the rewrite doesn't see; from there each launch goes out by itself.
 
-A launch is never lost. One that doesn't fit is done as before: when there is no more room (for 2^18 records), when its block is of
-another size than that of the first grid or has more dynamic shared memory, and when it has more than 4096 blocks.
-`gridfuse::direct_launches()` counts those.
+A launch is never lost. A launch that doesn't fit is done as before: when there is no more room (for 2^18 records), when it has more than
+4096 blocks, or when its block has another size or more dynamic shared memory than the first grid's. `gridfuse::direct_launches()` counts
+those.
 
 ## Needs
-- A kernel with launches of itself in its own body; launches in functions that it calls are refused.
+- A kernel that launches itself in its own body; launches in functions that it calls are refused.
 - Fire-and-forget launches, launches into the NULL stream, or into streams that are created for one launch each (these are removed).
   No tail launches, by the kernel or by what it calls: they wait for the launching grid, which is now the only one.
 - Every barrier is reached by all threads of a block or by none, as the blocks' threads wait for each other between two records.
-  Where that depends on memory that the kernel writes itself (`if (nodes[which].count <= kLeaf) return;`), it is assumed that all threads of a
-  block find the same there: none of them writes it before all have read it.
+  Where that depends on memory that the kernel writes itself (`if (nodes[which].count <= kLeaf) return;`), the rewrite assumes that all
+  threads of a block find the same there: none of them writes it before all have read it.
 - A kernel that doesn't wait for its children or for other blocks, nor use events or `cudaGetLastError`.
-- Nothing is written through a pointer by which the kernel loads as if nobody wrote (`__ldg`, `ld.global.nc`): within one grid such a load
-  may miss it. That it doesn't get there in other ways (another pointer, a texture) is assumed. `__restrict__` does no harm: the
-  flattened kernel goes without it.
+- Nothing is written through a pointer from which the kernel loads as if nobody wrote (`__ldg`, `ld.global.nc`): within one grid such a
+  load may miss what is written. The rewrite assumes that nothing gets there in other ways (another pointer, a texture). `__restrict__`
+  does no harm: the flattened kernel goes without it.
 - A launch by the host that can be changed.
 
-It assumes that grids that the NULL stream would run one at a time are independent of each other, unless that is proven. Where
-another kernel is launched into the NULL stream after the recursive launch (as to merge what the recursion has sorted) that is
-refused.
+It assumes that grids that the NULL stream would run one at a time are independent of each other, unless that is proven. If another kernel
+is launched into the NULL stream after the recursive launch (to merge what the recursion has sorted, say), the rewrite is refused.
 
 ## Why it can't hang
 A block that wants work takes a ticket. The tickets, in order, stand for the blocks of the first grid and then for the records. A
@@ -92,10 +91,10 @@ block whose record isn't there yet waits for it, and looks from time to time whe
 - Only blocks that run have tickets. A block that hasn't begun is not waited for: it is enough that blocks that have begun go on,
   which is what CUDA promises for compute capability 7.0 and newer. With fewer resident blocks than expected (another kernel, a
   debugger, a partition of the GPU) the others begin when these are done, and find nothing to do. One block is enough.
-- A record gets its place before it is written, and is written without waiting for anything but, after 2^18 records, for the
-  reader of what stood there before. That one has a ticket, so it runs; it reads and leaves before it begins to work. There are
-  never more records under way than places, so it isn't waiting for a record that comes later.
-- The number of records that aren't done counts those that are being run. It comes to nothing only when no block can add one.
+- A record gets its place before it is written. Writing it waits for nothing except, after 2^18 records, for the reader of what stood there
+  before. That reader has a ticket, so it runs; it reads and leaves before it begins to work. There are never more records under way than
+  places, so it isn't waiting for a record that comes later.
+- The number of records that aren't done counts those that are being run. It becomes zero only when no block can add one.
 - Nothing waits for launches that go out by themselves.
 
 A record is written before its place is marked as full, with a fence in between, and read after another one: a block sees

@@ -37,10 +37,10 @@ A launch of no blocks fails with `cudaErrorInvalidConfiguration`, does nothing, 
 
 ## Needs
 - A one-dimensional grid whose size is an integer, or `(n + b - 1) / b` with an integer `n`, without side effects.
-- A launch that is a statement of its own, whose arguments change nothing when they are evaluated: without blocks they aren't.
+- A launch that is a statement of its own. Evaluating its arguments changes nothing: without blocks they aren't evaluated.
 
-Where the grid size is `(n - 1) / b + 1`, which is a block when `n` is 0, or huge when `n` is unsigned, it assumes that the child does
-nothing then. A negative `n` may stand for blocks, too, in what rounds toward zero or is unsigned: unless it is known not to, the
+If `n` is 0, the grid size `(n - 1) / b + 1` is one block, or huge when `n` is unsigned: the rewrite assumes that the child does nothing
+then. A negative `n` may stand for blocks, too, where the grid size rounds toward zero or is unsigned: unless it is known not to, the
 condition is `n != 0`.
 
 ## Before

@@ -32,22 +32,22 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Applies `aggregate-malloc`, `threshold`, `coarsen` and `aggregate-*` in this order, those that a small cost model recommends for this
-launch and that can be applied. `gridfuse explain` says which, and why.
+const DOC: &str = r#"Applies what a small cost model recommends for this launch: of `aggregate-malloc`, `threshold`, `coarsen` and `aggregate-*`, in
+this order, those that can be applied. `gridfuse explain` says which, and why.
 
 The model goes by what is known without running the program: who launches and how often, whether child grids differ in size, how large
 a block is, whether a thread of the child has much to do. Its numbers come from measurements on an H200
 ([measurements](../measurements.md)):
 
-- What can be collected is: a child grid costs about 0.8 µs, one that is collected some 20 bytes.
-- What runs it is launched by the host right after the parent ([aggregate-grid-stream](aggregate-grid-stream.md)), where that can be and a
-  thread has no more than four launches, as memory is set aside for all of them. Then nothing else is done: neither a threshold nor
-  coarsening would save a launch.
+- What can be collected is collected: a child grid costs about 0.8 µs, a collected one some 20 bytes.
+- The host launches what runs it right after the parent ([aggregate-grid-stream](aggregate-grid-stream.md)), where that can be and a thread
+  has no more than four launches, as memory is set aside for all of them. Then nothing else is done: neither a threshold nor coarsening
+  would save a launch.
 - Otherwise all launches of a grid become one, except where the parent has only one block. The host launches it where it waits for the
   parent anyway, right after the launch, and where no child grids are run in the launching thread.
 - There, child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to
-  do: it doesn't loop, and calls nothing that loops or computes logarithms and the like. Not where a thread launches in a loop, as the
-  other lanes of its warp would wait for each of these grids.
+  do. That means: it doesn't loop, and calls nothing that loops or computes logarithms and the like. Where a thread launches in a loop they
+  don't: the other lanes of its warp would wait for each of these grids.
 - Threads that allocate memory and launch allocate together.
 - There, a block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
@@ -58,7 +58,7 @@ It can't know how skewed the data are. The numbers are constants in the result, 
 
 ## Needs
 - A launch by many threads, by one of each warp or block, or in a loop; or one that can be promoted or made a loop.
-- What the rewrites need that it applies; one that can't be applied is left out. It assumes what they assume.
+- What the rewrites need that it applies. A rewrite that can't be applied is left out. It assumes what they assume.
 
 ## Before
 ```cuda

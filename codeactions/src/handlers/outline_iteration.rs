@@ -21,39 +21,39 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Runs a loop by the host, which launches kernels in rounds until a flag says that nothing is left, as one cooperative grid that
-loops by itself.
+const DOC: &str = r#"Runs a loop of the host as one cooperative grid that loops by itself. The host's loop launches kernels in rounds until a flag
+says that nothing is left.
 
-The host waits in each round: for the kernels, and for the copy of the flag. That takes 10 µs and more, and many rounds of a search
-through a long graph compute for less. In the grid a round costs as long as its blocks need to meet.
+The host waits in each round: for the kernels, and for the copy of the flag. That takes 10 µs and more, and many rounds of a search through
+a long graph compute for less time. In the grid, a round costs only the time that its blocks need to meet.
 
 It pays where rounds are short ([measured](../scale.md), as `outlined`). Where each round keeps the whole GPU busy there is nothing to gain, and a
 grid whose blocks take turns may even take longer.
 
-The kernels' bodies become functions. The loop moves into a kernel as it stands: launches become `rounds.run`, which runs all blocks of
-a grid, a few for each block that there is; `cudaMemset` becomes `rounds.fill`; copies of a flag become `rounds.store` and `rounds.load`;
+The kernels' bodies become functions. The loop moves into a kernel as it stands: launches become `rounds.run`, which runs all blocks of a
+grid, a few for each block that there is. `cudaMemset` becomes `rounds.fill`; copies of a flag become `rounds.store` and `rounds.load`;
 `++level` and `std::swap(a, b)` stay, in variables that every thread has. Each of these begins when those before are done, as in a stream:
-the blocks meet in between. What one block reads it reads for all, so that all threads decide alike.
+the blocks meet in between. What one block reads, it reads for all, so all threads decide alike.
 
-`gridfuse::run_rounds` launches as many blocks as the device can run at a time, and no more than the largest grid has, waits for them, and
-gives the host's variables the values that the loop left in them. Where the device launches nothing cooperatively, one block runs all.
+`gridfuse::run_rounds` launches as many blocks as the device can run at a time, and no more than the largest grid has. It waits for them,
+and gives the host's variables the values that the loop left in them. If the device has no cooperative launches, one block runs all.
 
 ## Needs
 - In the loop nothing but launches, `cudaMemset`, copies of single variables (`&flag`) and within the device's memory, waits, checks of errors, and
   statements about numbers and pointers. Take out of it what prints, measures times, allocates memory or calls other functions.
 - One stream, and blocks and shared memory that are the same in all rounds. Grids may differ.
 - Kernels whose blocks don't wait for each other, whose barriers all threads of a block reach, or none, and that launch nothing: apply `serialize` first.
-- Memory that the host reads or writes by a pointer (`*flag`) is such that device code can: mapped or managed.
+- Device code can reach the memory that the host reads or writes through a pointer (`*flag`): it is mapped or managed.
 - Kernels that are defined above the function with the loop, which is neither a template nor a member.
 
-Errors are looked for once, after the loop, as the loop did it for its last copy and where it asked for CUDA's last error. A launch that
-CUDA refuses, as that of an empty grid, lets the loop go on; `cudaGetLastError` tells of it after the loop.
+Errors are checked once, after the loop, as the loop did it for its last copy and where it asked for CUDA's last error. If CUDA refuses a
+launch, that of an empty grid for example, the loop goes on; `cudaGetLastError` reports it after the loop.
 
 ## Assumes
-- Where the size of a grid changes: that CUDA refuses none of the launches.
-- Of a variable that the function has by reference: that it is no other variable of the loop, nor memory that the kernels use.
-- Of what the host computes in front of the loop and computed in its rounds before, if it divides or reads by a pointer: that it can do so
-  where there is no round, and that nothing in the loop changes it.
+- Where the size of a grid changes, CUDA refuses none of the launches.
+- A variable that the function has by reference is no other variable of the loop, nor memory that the kernels use.
+- The host may now compute in front of the loop what it computed in its rounds before. If that divides or reads through a pointer, it can
+  do so where there is no round, and nothing in the loop changes it.
 
 ## Before
 ```cuda

@@ -53,12 +53,12 @@ const LIMIT: &str = "cudaLimitDevRuntimePendingLaunchCount";
 
 const RAISE_DOC: &str = r#"Raises the limit of pending launches to what one grid launches, at the beginning of the host function that launches the parent.
 
-Launches get dearer with it: on an H200 each costs 2 µs and more in place of 0.8. Fewer launches (`aggregate-*`) are better.
+Each launch costs more with a higher limit: on an H200 2 µs and more instead of 0.8. Fewer launches (`aggregate-*`) are better.
 
 ## Needs
 - A number of launches that is known, and one host function that launches the parent.
 
-It assumes that no kernel runs before that function: then the limit can't be changed any more.
+It assumes that no kernel runs before that function: after one, the limit can't be changed any more.
 
 ## Before
 ```cuda
@@ -95,8 +95,8 @@ CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "Pending Kernel Launches";
 
 const RESTORE_DOC: &str = r#"Takes out a call that raises the limit of pending launches, once the program's launches are collected and need no such limit.
 
-Each launch is dearer while the limit is raised: on an H200 2 µs and more in place of 0.8, and an aggregated search through a graph
-takes up to twice as long (see [measurements](../measurements.md), `p2048`).
+Each launch costs more while the limit is raised: on an H200 2 µs and more instead of 0.8. An aggregated search through a graph takes up to
+twice as long (see [measurements](../measurements.md), `p2048`).
 
 ## Needs
 - The call is a statement of its own.

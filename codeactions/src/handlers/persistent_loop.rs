@@ -23,9 +23,9 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 const DOC: &str = r#"Runs a kernel that ends by launching itself into `cudaStreamTailLaunch` as a loop. Such a launch begins when the whole grid is
 done: it is the next iteration.
 
-The kernel's body becomes a function, `relax_body`. What was a launch hands over the arguments of the next iteration. `relax_loop`
-has as many blocks as the device can run at a time, and no more than the grid has; they run the blocks of an iteration, wait for each
-other, and go on to the next one, until an iteration launches none.
+The kernel's body becomes a function, `relax_body`. Where it launched itself, it now hands over the arguments of the next iteration.
+`relax_loop` has as many blocks as the device can run at a time, and no more than the grid has. They run the blocks of an iteration, wait
+for each other, and go on to the next one, until an iteration launches none.
 
 The host launches `relax_loop`. `relax` itself stays, for launches that the rewrite doesn't see; from there each iteration is
 launched by the one before.
@@ -42,8 +42,8 @@ __global__ void relax(float* x, int n, int round) {
 }
 ```
 
-Kernels that launch each other in turn (`propose` launches `accept`, which launches `propose` again) become one loop, too. The arguments
-of an iteration then say which kernel it is of:
+Kernels that launch each other in turn (`propose` launches `accept`, which launches `propose` again) become one loop, too. The arguments of
+an iteration then say which kernel it runs:
 
 ```cuda
     loop.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const propose_args& args) {
@@ -55,7 +55,7 @@ of an iteration then say which kernel it is of:
 ```
 
 Real programs often have a driver: one thread launches work, and then itself or a partner into the tail. That becomes one loop, too,
-whichever of its launches it is applied to:
+whichever of its launches you apply the rewrite to:
 
 ```cuda
 __global__ void step(float* a, float* b, State* state) {
@@ -74,40 +74,41 @@ has the body
 ```
 
 Each of these grids is an iteration: first the children, then what was launched into the tail, each in their order.
-`gridfuse::Iterations<step_args, 1, 1>` says how many there are at most. That children wait for their launcher, and for each other, is
-one of the orders that CUDA allows. All blocks of the loop have as many threads as the largest ones; the others leave the rest alone.
+`gridfuse::Iterations<step_args, 1, 1>` says how many there are at most. Children wait for their launcher, and for each other: that is one
+of the orders that CUDA allows. All blocks of the loop have as many threads as the largest ones; smaller ones leave the other threads
+unused.
 
-What it saves is the launch of each iteration. That is most of the time where an iteration is short; where a grid has many times as many
-blocks as the device runs at a time, handing them out takes about as long as a launch, and the gain is small or none: measure it.
+It saves the launch of each iteration. Where an iteration is short, that is most of the time. Where a grid has many times as many blocks as
+the device runs at a time, handing them out takes about as long as a launch, and the gain is small or none: measure it.
 
-A launch is never lost. One whose block is of another size than that of the first grid, or has more dynamic shared memory, is done
-as before, and so are all after it. `gridfuse::direct_launches()` counts those. Grids may be of different sizes.
+A launch is never lost. If its block has another size or more dynamic shared memory than the first grid's, it is done as before, and so are
+all launches after it. `gridfuse::direct_launches()` counts those. Grids may be of different sizes.
 
 ## Needs
 - A kernel with a launch of itself into `cudaStreamTailLaunch` in its own body, not in a loop, by one thread of the grid (of the
   block, where grids have one block).
-- Or up to eight kernels, each with one such launch of the next one, and the last one of the first one; in one file and namespace, with
-  the same launch bounds. Templates, too, where the template arguments show that each kernel is one instance: then `relax_loop` is a
-  template with the parameters of the kernel that the host launches.
-- What such kernels launch besides, by the same thread, into the NULL stream, `cudaStreamFireAndForget` or `cudaStreamTailLaunch`, not in
-  a loop, launches nothing. A kernel that launches is the last that is launched into the tail, on each path. So all that was launched
-  before has been run when it begins, and there is always room for what it launches. These grids have blocks of constant sizes and no
-  dynamic shared memory: none turns out to be unlike the others when it is launched. One that CUDA refuses is launched as before, and
-  `cudaGetLastError` says so.
+- Or up to eight kernels in a ring: each has one such launch of the next one, and the last one launches the first. They are in one file and
+  namespace, and have the same launch bounds. They may be templates where the template arguments show that each kernel is one instance:
+  then `relax_loop` is a template with the parameters of the kernel that the host launches.
+- Such kernels may launch others besides: by the same thread, not in a loop, into the NULL stream, `cudaStreamFireAndForget` or
+  `cudaStreamTailLaunch`. These others launch nothing. On each path, a kernel that launches is the last one launched into the tail. So all
+  that was launched before has run when it begins, and there is always room for what it launches. These grids have blocks of constant sizes
+  and no dynamic shared memory: none turns out to be unlike the others when it is launched. A grid that CUDA refuses is launched as before,
+  and `cudaGetLastError` says so.
 - Blocks of the same size, and as much dynamic shared memory: `blockDim`, constants, or the template parameter that is given the size
   at all launches. Several kernels may have blocks of different sizes; all blocks of the loop have as many threads as the largest one.
-- Every barrier is reached by all threads of a block or by none, as the block goes on with the next one. Blocks that are smaller than
-  those of the loop have none, or no more threads than a warp.
-- A kernel that doesn't wait for other blocks, nor use events. Where it asks for errors, it is assumed that no launch fails.
+- Every barrier is reached by all threads of a block or by none, as the block goes on with the next one. Blocks that are smaller than those
+  of the loop have no barrier, or no more threads than a warp.
+- A kernel that doesn't wait for other blocks, nor use events. Where it asks for errors, the rewrite assumes that no launch fails.
 - A launch by the host that can be changed, where grids have several blocks.
-- No loads that take for granted that nobody writes (`__ldg`, `__restrict__` pointers in functions that it calls) where iterations
-  pass on pointers, as to buffers that change places. Where they don't, it is assumed that the kernel doesn't write what it loads
-  so. `__restrict__` of its own parameters is taken away: nvcc would load through `const T* __restrict__` in the same way.
+- No loads as if nobody wrote (`__ldg`, `__restrict__` pointers in functions that it calls) where iterations pass on pointers, to buffers
+  that change places for example. Where they don't, the rewrite assumes that the kernel doesn't write what it loads in this way. The
+  kernel's own parameters lose `__restrict__`: nvcc would load through `const T* __restrict__` in the same way.
 
 ## Why it can't hang
-There is no barrier that all blocks of the grid come to; so they needn't be resident together. A block that wants work takes a ticket.
-The tickets, in order, stand for the blocks of the first iteration, of the second one, and so on (for several neighbouring blocks each
-where there are many). A block whose iteration hasn't begun waits. So:
+No barrier waits for all blocks of the grid, so they needn't be resident together. A block that wants work takes a ticket. The tickets, in
+order, stand for the blocks of the first iteration, of the second one, and so on (for several neighbouring blocks each where there are
+many). A block whose iteration hasn't begun waits. So:
 
 - Only blocks that run have tickets, and an iteration begins when the tickets of the one before are done. A block waits only for
   tickets that were taken before its own: for blocks that have begun. It is enough that those go on, which is what CUDA promises
@@ -116,7 +117,7 @@ where there are many). A block whose iteration hasn't begun waits. So:
 - Among blocks that run, the one with the smallest ticket that isn't done never waits: all tickets before it are done, so its
   iteration has begun. A block may take its next ticket while it runs the one before, and counts several as done at a time; it has
   counted all of them when it waits.
-- Nothing waits for a launch that goes out by itself: this grid ends, then it begins.
+- Nothing waits for a launch that goes out by itself: this grid ends, then the launched one begins.
 
 ## What an iteration sees
 All that the iterations before have written, as after a launch into the tail stream. In the terms of CUDA's memory model: the threads
@@ -124,7 +125,7 @@ of a block meet at a barrier when they are done; its first thread passes a fence
 thread that counts the last one passes a fence and opens the next iteration (acquire, and release). Whoever sees it open passes a
 fence (acquire), and its block meets at a barrier. Fences and counters have the scope of the device, and
 synchronisation is cumulative, so each thread's writes come before each thread's loads of the next iteration, also of what was in a
-multiprocessor's cache. Shared memory is free when the block is done; its contents were undefined at the beginning, and are so.
+multiprocessor's cache. Shared memory is free when the block is done; its contents were undefined at the beginning, and still are.
 
 ## Before
 ```cuda

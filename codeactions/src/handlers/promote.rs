@@ -20,33 +20,33 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Makes one grid of a kernel of one block that launches itself again, as scans do that go over their data tile by tile. Each launch
-becomes a link of a chain. The host launches many blocks; each runs links in order. A link begins when the one before
-launches it: then that one writes down the arguments that differ, and a flag (release); the block of the next one waits for this (acquire). What
-a link does after the launch goes on beside the next link, as before.
+const DOC: &str = r#"Makes one grid of a kernel of one block that launches itself again. Scans that go over their data tile by tile do that. Each
+launch becomes a link of a chain. The host launches many blocks; each runs links in order. A link begins when the one before launches it:
+that one writes down the arguments that differ, and a flag (release), and the block of the next link waits for the flag (acquire). What a
+link does after the launch runs beside the next link, as before.
 
-The chain may be of any length. One of launches inside each other breaks off where more of them are pending than may be (2048, if
-the program doesn't set `cudaLimitDevRuntimePendingLaunchCount`; CUDA's documentation allows 24).
+The chain may be of any length. A chain of nested launches breaks off where more of them are pending than the limit allows (2048, if the
+program doesn't set `cudaLimitDevRuntimePendingLaunchCount`; CUDA's documentation allows 24).
 
-The dissertation has promotion (the next link is launched when a link begins, and waits) and, beyond that, aggregation of promoted
-kernels (so many links are launched at once, those after the end of the chain give up, and the last one launches as many again). Blocks that
-take links in order do both, and no pool has to be launched: here, the two are one.
+The dissertation has two steps. In promotion, a link launches the next one when it begins, and that one waits. In aggregation of promoted
+kernels, a number of links is launched at once; those after the end of the chain give up, and the last one launches as many again. Here,
+the two are one: blocks that take links in order do both, and no pool has to be launched.
 
 ## Why it can't hang
-Blocks take the numbers of links when they run, in order. So a link that waits has before it only links whose blocks
-run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
-capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough.
-Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.
+Blocks take the numbers of links in order, when they run. So all links before a waiting one have blocks that run or have run. The first of
+them that isn't done waits for nobody, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
+where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. The device launches nothing any more,
+so it doesn't matter either when, or whether, children of a running kernel run.
 
 ## Needs
-- A kernel that launches itself, once, not in a loop and into no stream of its own: always with one block, by one thread, with the
-  block size and shared memory of its own launch. It launches nothing else.
-- The launches of the first link are the host's, with one block, in sight.
+- A kernel that launches itself once, not in a loop, and not into a stream of its own. The launch always has one block, comes from one
+  thread, and has the block size and shared memory of the kernel's own launch. The kernel launches nothing else.
+- The host launches the first link, with one block, and all of these launches are in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces).
-- A template launches the instance that it is. Its launches by the host name the template arguments, or these are deduced from variables
-  of types that can be written down.
+- A kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
+- A template launches its own instance. Its launches by the host name the template arguments, or these are deduced from variables of types
+  that can be written down.
 
 ## Before
 ```cuda

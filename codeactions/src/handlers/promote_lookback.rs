@@ -20,37 +20,37 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Does what [promote-overlap](promote-overlap.md) does where a link passes on nothing but a running value: a sum, or the largest or
-smallest so far. No link waits for the one before to be launched. Each says what it adds, and a warp looks back at 32 links at a
-time, adding up what they have said, until one knows its own value. So the links run side by side, and the time no longer grows with the
+const DOC: &str = r#"Does what [promote-overlap](promote-overlap.md) does, for chains whose links pass on nothing but a running value: a sum, or the
+largest or smallest so far. No link waits for the one before to be launched. Each link says what it adds. A warp looks back at 32 links at
+a time and adds up what they have said, until one knows its own value. So the links run side by side: the time no longer grows with the
 length of the chain times the time that it takes to pass something on.
 
-Where nothing at all is passed on (a link only must not begin before the one before has read its data), it is used in the same way: a link
-goes on after the point where all before it have passed it.
+It also works where links pass on nothing at all, and a link only must not begin before the one before has read its data: a link goes on
+when all links before it have passed that point.
 
-The order in which values are combined is another one, and depends on which links know their values when others look. That changes nothing
-for sums of integers, and for the largest or smallest. Sums of `float`s and `double`s are rounded otherwise, and in each run otherwise: whether that is
-all right is for you to say (it is an assumption); with `promote-overlap` they stay the same to the last bit.
+Values are combined in another order, which depends on which links know their values when others look. That changes nothing for sums of
+integers, and for the largest or smallest. Sums of `float`s and `double`s are rounded differently, and differently in each run. Only you
+can say whether that is all right (it is an assumption); with `promote-overlap` they stay the same to the last bit.
 
 ## Why it can't hang
-Blocks take the numbers of links when they run, in order. So a link that waits has before it only links whose blocks
-run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
-capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. What links have said stands in a ring; a link that would
-write over what others may still look at waits for links further before, which wait for nothing that comes later.
-Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.
+Blocks take the numbers of links in order, when they run. So all links before a waiting one have blocks that run or have run. The first of
+them that isn't done waits for nobody, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
+where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. What links have said stands in a ring.
+Before a link writes over what others may still look at, it waits for links further back, which wait for nothing that comes later. The
+device launches nothing any more, so it doesn't matter either when, or whether, children of a running kernel run.
 
 ## Needs
-- A kernel that launches itself, once, not in a loop and into no stream of its own: always with one block, by one thread, with the
-  block size and shared memory of its own launch. It launches nothing else.
-- The launches of the first link are the host's, with one block, in sight.
+- A kernel that launches itself once, not in a loop, and not into a stream of its own. The launch always has one block, comes from one
+  thread, and has the block size and shared memory of the kernel's own launch. The kernel launches nothing else.
+- The host launches the first link, with one block, and all of these launches are in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces).
-- A template launches the instance that it is. Its launches by the host name the template arguments, or these are deduced from variables
-  of types that can be written down.
-- What `promote-overlap` needs. At most one argument is known only when the link before has run: a parameter of an integer type of 32 or
-  64 bits, or `float` or `double`, plus, or `max`, `min`, `fmax`, `fmin`… with, what the first thread of the link has computed (of the
-  same type; sums may add integers of any size).
+- A kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
+- A template launches its own instance. Its launches by the host name the template arguments, or these are deduced from variables of types
+  that can be written down.
+- What `promote-overlap` needs. At most one argument is known only when the link before has run: a parameter of an integer type of 32 or 64
+  bits, or `float` or `double`. The next link gets it plus what the first thread of the link has computed, or `max`, `min`, `fmax`, `fmin`…
+  of the two (of the same type; sums may add integers of any size).
 - The launch comes directly after what runs early, by the first thread of the block.
 
 ## Before

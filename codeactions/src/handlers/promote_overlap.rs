@@ -20,22 +20,22 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Does what [promote](promote.md) does, and lets a link begin before it has been launched: what needs nothing of the link before runs at
-once, and only then the block waits for the arguments. While one link waits, its data is loaded already.
+const DOC: &str = r#"Does what [promote](promote.md) does, and lets a link begin before it has been launched: what needs nothing from the link
+before runs at once. Only then does the block wait for the arguments. So a link that waits has loaded its data already.
 
-Arguments that stay the same or change by a constant step are computed from the link's number, and so is whether there is such a link
-at all: no link begins that the original wouldn't have launched.
+Arguments that stay the same or change by a constant step are computed from the link's number. So is whether there is such a link at all:
+no link begins that the original wouldn't have launched.
 
-What may run early is what stands at the front of the kernel, up to the first statement that uses an argument that is known only when the
-link before has run, or that writes memory that others see. Nothing that it reads is written before the launch by any link. What a link
-writes after the launch is in no order with the next link in the original either, so a program without races doesn't read it there.
+The front of the kernel may run early. It ends at the first statement that uses an argument known only when the link before has run, or
+that writes memory that others see. No link writes, before its launch, anything that the front reads. What a link writes after the launch
+is in no order with the next link in the original either, so a program without races doesn't read it there.
 
 ## What only you know
-A statement above which (or at the end of whose first line) a comment `// gridfuse: independent` stands runs early although it
-writes memory, or calls what isn't known. Statements that read need the comment where a link writes memory before the launch.
-The comment says: this statement touches no memory that other links of the chain write, and writes none that they touch. What is
-taken for granted for it is shown with the line of the comment. It is refused where it can't be: the statement needs what the link before has to say,
-or touches a place that is the same one in each link, and that they write.
+Put a comment `// gridfuse: independent` above a statement (or at the end of its first line), and it runs early although it writes memory,
+or calls what isn't known. Statements that read need the comment where a link writes memory before the launch. The comment says: this
+statement touches no memory that other links of the chain write, and writes none that they touch. The rewrite shows what it assumes for it,
+with the line of the comment. It refuses the comment where that can't be: the statement needs what the link before has to say, or touches a
+place that is the same in each link and that they write.
 
 ```cuda
 __global__ void walk(const int* in, int* sums, int* state, int n, int tile) {
@@ -50,23 +50,23 @@ __global__ void walk(const int* in, int* sums, int* state, int n, int tile) {
 ```
 
 ## Why it can't hang
-Blocks take the numbers of links when they run, in order. So a link that waits has before it only links whose blocks
-run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
-capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough.
-Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.
+Blocks take the numbers of links in order, when they run. So all links before a waiting one have blocks that run or have run. The first of
+them that isn't done waits for nobody, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
+where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. The device launches nothing any more,
+so it doesn't matter either when, or whether, children of a running kernel run.
 
 ## Needs
-- A kernel that launches itself, once, not in a loop and into no stream of its own: always with one block, by one thread, with the
-  block size and shared memory of its own launch. It launches nothing else.
-- The launches of the first link are the host's, with one block, in sight.
+- A kernel that launches itself once, not in a loop, and not into a stream of its own. The launch always has one block, comes from one
+  thread, and has the block size and shared memory of the kernel's own launch. The kernel launches nothing else.
+- The host launches the first link, with one block, and all of these launches are in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces).
-- A template launches the instance that it is. Its launches by the host name the template arguments, or these are deduced from variables
-  of types that can be written down.
+- A kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
+- A template launches its own instance. Its launches by the host name the template arguments, or these are deduced from variables of types
+  that can be written down.
 - Something at the front of the kernel that doesn't need the link before; the condition of the launch is made of arguments that stay the
-  same or change by a constant step. No memory is written before the launch, or else nothing that runs early reads memory, or comments
-  say that it has nothing to do with that.
+  same or change by a constant step. No memory is written before the launch; or nothing that runs early reads memory; or comments say that
+  the two have nothing to do with each other.
 
 ## Before
 ```cuda

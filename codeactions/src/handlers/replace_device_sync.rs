@@ -35,32 +35,32 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Makes a kernel that waits for its children by `cudaDeviceSynchronize()` one that CUDA 12 and later compile.
+const DOC: &str = r#"Changes a kernel that waits for its children with `cudaDeviceSynchronize()` so that CUDA 12 and later compile it.
 
-Where nothing after the wait needs it, the wait goes away: what follows touches no memory that the children write and writes none
-that they read, in later iterations as well, and what it launches, it launches after them into the same stream, the NULL stream
-of the block.
+Where nothing after the wait needs it, the wait goes away. That takes two things. What follows touches no memory that the children write
+and writes none that they read, in later iterations as well. And what it launches, it launches after them into the same stream, the NULL
+stream of the block.
 
-Else what follows becomes a kernel of its own, launched by one thread into `cudaStreamTailLaunch` with the parent's grid and block
-size. It starts when the parent grid and all its children are complete, which is a time at which the original may go on as well;
-that includes what the children launch, into their tails too, as a grid is complete only when all that it has launched is. Variables that
-are the same for all threads become parameters, others are computed again from the numbers of threads and blocks and from
-memory that nobody writes; so are the conditions under which threads have left before.
+Otherwise what follows becomes a kernel of its own: one thread launches it into `cudaStreamTailLaunch` with the parent's grid and block
+size. It starts when the parent grid and all its children are complete. The original may go on at that time as well. Complete includes what
+the children launch, into their tails too: a grid is complete only when all that it has launched is. Variables that are uniform over all
+threads become parameters. Others are computed again from thread and block indices and from memory that nobody writes; so are the
+conditions under which threads have left before.
 
-Where the value of the wait is used, errors of launches are asked for in its place, by `cudaPeekAtLastError()`.
+Where the value of the wait is used, `cudaPeekAtLastError()` takes its place and asks for errors of launches.
 
 ## Needs
 - The wait stands in a kernel. No spinning on memory, no launches in functions that it calls.
 - For the wait to go: no memory fence, by which other grids could be told that the children are done.
 - For a kernel of its own: the wait is a statement, and every thread that comes to what follows comes from the
-  same place. In a loop that one thread of the grid runs, the kernel goes on with the loop, and launches itself into its tail at the
-  next wait; the loop waits in one place, declares no `static` and no `__shared__` variables, and no other thread puts something into
-  the tail. Shared memory that is filled before is not read after it, nor by functions that are called on both sides of the wait; what
-  differs between threads can be computed again.
+  same place. If the wait is in a loop that one thread of the grid runs, the new kernel goes on with the loop, and launches itself into its
+  tail at the next wait. Such a loop waits in one place and declares no `static` and no `__shared__` variables, and no other thread puts
+  something into the tail. Shared memory that is filled before the wait is not read after it, nor by functions that are called on both
+  sides of the wait. What differs between threads can be computed again.
 
-Without the wait, launches that follow pile up where it held them back; and where device code launches the parent, each of its
-grids has one more grid pending. Unless it is clear that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it
-isn't set), that is assumed.
+Without the wait, later launches pile up where it held them back. Where device code launches the parent, each of its grids also has one
+more grid pending. The rewrite assumes that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it isn't set), unless
+that is clear.
 
 ## Before
 ```cuda

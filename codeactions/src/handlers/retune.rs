@@ -114,11 +114,12 @@ macro_rules! doc {
     };
     ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $after:expr) => {
         concat!(
-            "Collects launches ",
+            "Takes launches that are collected at another granularity, and collects them ",
             $what,
-            r#" that are collected at another granularity now.
+            r#".
 
-Arguments that are the same for all launches that are collected together are passed once and the others written down; which these are may change with the granularity, and so do the aggregated kernel and its record. All launches of the kernel change together.
+Arguments that all launches collected together share are passed once, and the others are written down. Which these are may change with the
+granularity, and so do the aggregated kernel and its record. All launches of the kernel change together.
 
 ## Needs
 - Generated code that has not been edited. (The bodies of kernels may have been.)
@@ -162,7 +163,7 @@ pub(super) const GRID_HOST: Rewrite = Rewrite {
     id: "retune-grid-host",
     title: "Launch the collected grids from the host",
     doc: doc!(
-        "per grid and leaves them to the host,",
+        "per grid and leaves them to the host",
         "aggregate-grid-host",
         "PerGrid",
         "grid",

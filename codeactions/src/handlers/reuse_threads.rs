@@ -27,36 +27,36 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Runs all child grids in threads that are there already: those of the parent kernel. No launch is left. The parent's body moves to a function;
-when a thread comes back from it, wherever it has returned, it helps with what its warp or its block has launched. No thread waits for another
-one that would not come.
+const DOC: &str = r#"Runs all child grids in threads that are there already: those of the parent kernel. No launch is left. The parent's body moves
+to a function. When a thread returns from it, wherever that is, the thread helps with what its warp or its block has launched. No thread
+waits for another one that never comes.
 
 Which threads run what is chosen while the kernel runs, by what its threads have launched (`assignment=auto`):
 
 - Small grids run in the warp. The threads of all grids that its 32 lanes have launched stand in a row, and the lanes take 32 of them at a
-  time, so that no lane is idle because another one has more to do.
+  time. So no lane is idle because another one has more to do.
 - What is too much for a warp goes to a grid that the host launches right after the parent, as with
   [aggregate-grid-stream](aggregate-grid-stream.md): a vertex with 100,000 neighbours is a matter for the whole GPU. That grid is there for
-  the first launches of the parent, and for those that follow shortly on one that needed it: each time it costs some microseconds, and a
-  road network never needs it. Where it isn't there, the block runs what is too much for a warp, so that the result doesn't depend on it.
+  the first launches of the parent, and for those shortly after one that needed it: each time it costs some microseconds, and a road
+  network never needs it. Where it isn't there, the block runs what is too much for a warp, so the result doesn't depend on it.
 - Where the parent's whole grid runs at a time, everything goes to the grid that follows, if there is one: then all wait for the slowest
   thread.
 
 With `assignment=size` the block always runs what is too much for a warp: the host's launches stay as they are, wherever they are, and the
-program needs neither `-rdc=true` nor the device runtime. `auto` falls back to it where no grid can follow the parent. `warp`, `block`
-and `grid` are one of these each, `thread` is [serialize](serialize.md).
+program needs neither `-rdc=true` nor the device runtime. `auto` falls back to it where no grid can follow the parent. `warp`, `block` and
+`grid` each do one of these; `thread` is [serialize](serialize.md).
 
 ## Needs
 - A child whose threads don't work together (no barrier, no shared memory, no exchange within a warp), launch nothing and aren't recursive.
 - A child with a constant block, without dynamic shared memory, that is defined above the parent.
 - A parent whose barriers all threads of a block reach, if it has any, and whose threads leave it by `return`.
-- A launch in a kernel, or in a function that can get another parameter. What a thread launches besides its first grid it runs by itself, unless
-  a grid follows.
+- A launch in a kernel, or in a function that can get another parameter. A thread runs what it launches besides its first grid by itself,
+  unless a grid follows.
 - For `auto` and `grid`: what `aggregate-grid-stream` needs, and an argument that says how many threads have something to do
   (`if (i < count)`).
 
 In the NULL stream it assumes what [serialize](serialize.md) does; and that child grids write nothing that the parent reads through a
-pointer that is `__restrict__`, as they run in the same kernel.
+`__restrict__` pointer, as they run in the same kernel.
 
 ## Before
 ```cuda

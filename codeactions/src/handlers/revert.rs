@@ -21,23 +21,23 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 };
 
 const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold`, `serialize`, `promote*`, `persistent-loop`, `flatten-recursion`,
-`aggregate-atomics`, `reuse-threads` (with a grid that may follow) and `skip-silent-stores` have made of a launch, the last one first: the
-launch stands there again, kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
+`aggregate-atomics`, `reuse-threads` (with a grid that may follow) and `skip-silent-stores` have made of a launch, the last one first. The
+launch is back. Kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
 
 A launch comes back as it was. Where the code that has taken its place doesn't say all of it (its stream, its line breaks, its arguments),
 the rewrite has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. Without that comment, what was collected becomes a
-launch into the NULL stream; a comment that you have changed is one of yours, and stays. Whether a launch without braces stood behind its
-`if` or on the next line, nothing says where `threshold` or `serialize` has put braces around it: where that would be wider than the file's
-lines, or where the statements around it stand on lines of their own, it comes back on one of its own.
+launch into the NULL stream; a comment that you have changed counts as yours, and stays. Where `threshold` or `serialize` has put braces
+around a launch, nothing says whether the launch stood on the line of its `if` or on the next one. It comes back on a line of its own where
+the line of the `if` would be wider than the file's lines, or where the statements around it stand on lines of their own.
 
-The result is checked: each step is done only if the rewrite, applied to what comes out, gives what is there now, white space aside. So what
-you have changed in generated code is never lost: `revert` refuses.
+The result is checked: `revert` takes a step only if the rewrite, applied to what comes out, gives what is there now, white space aside. So
+it never loses what you have changed in generated code: it refuses.
 
 ## Needs
 - Generated code that has not been edited. (The bodies of kernels may have been.)
 
-Code that was written after it since may need the order in which things happen now: it uses what a grid that ran in the launching thread has computed, or
-changes what a collected one will read. Where that isn't excluded, `revert` says what it assumes.
+Code that was added after the launch may need the order in which things happen now. It may use what a grid has computed that ran in the
+launching thread, or change what a collected grid will read. Where that isn't excluded, `revert` says what it assumes.
 
 ## Before
 ```cuda

@@ -24,16 +24,17 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Runs all child grids serially, in the thread that would have launched them: what [threshold](threshold.md) does with small ones, without a
-threshold, so that no launch is left. A kernel that has no launch in its code starts sooner, whether it launches something or not.
+const DOC: &str = r#"Runs all child grids serially, in the thread that would have launched them: what [threshold](threshold.md) does with small
+ones, without a threshold. No launch is left. A kernel without a launch in its code starts sooner, whether it would have launched something
+or not.
 
-That is for child grids that are always small: a road network, where no vertex has more than a few edges, is searched in the same time as by a
-loop written by hand. Where one of them is large, one thread does all of it, and everybody waits for that. Which it is, only the data
-know; `gridfuse measure` tells.
+Use it for child grids that are always small: searching a road network, where no vertex has more than a few edges, takes the same time as
+with a loop written by hand. Where one of them is large, one thread does all of it, and everybody waits for that. Which it is depends on
+the data; `gridfuse measure` tells.
 
-Where each thread of the child ends with atomic operations on a place that is the same for all of them (`atomicAdd(&sum[v], x)`, `atomicMin`,
-`atomicMax`), the launching thread collects their values in a register, and does one operation for the whole grid (`gridfuse::SumAt`,
-`MinimumAt`, `MaximumAt`). Whole numbers, that is: floating-point numbers are added one by one.
+The threads of the child may all end with atomic operations on the same place (`atomicAdd(&sum[v], x)`, `atomicMin`, `atomicMax`). Then the
+launching thread collects their values in a register, and does one operation for the whole grid (`gridfuse::SumAt`, `MinimumAt`,
+`MaximumAt`). That goes for integers: floating-point numbers are added one by one.
 
 ## Needs
 - What `threshold` needs; a child with barriers has a constant block.

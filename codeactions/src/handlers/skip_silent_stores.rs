@@ -25,16 +25,16 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Lets a thread of the child look before it stores what many threads store: a flag that says that something has changed, the number of a
-round. Such a store is silent where another thread has stored the same already, but the memory system runs stores to one place one at a
-time. A look is a read, which the cache answers for thousands of threads at once. In breadth-first search and in shortest paths over 2^22
-vertices that took half of the time off.
+const DOC: &str = r#"Lets a thread of the child look before it stores what many threads store: a flag for a change, say, or the number of a round.
+Such a store is silent where another thread has already stored the same, but the memory system runs stores to one place one at a time. A
+look is a read, and the cache answers it for thousands of threads at once. In breadth-first search and in shortest paths over 2^22
+vertices, that halved the time.
 
 The place has the same number afterwards, in whatever order threads come: what a thread found there it would have stored at that moment.
 
 ## Needs
-- A statement that stores a whole number to what a pointer parameter points to, both of which the child's arguments alone decide, and not by
-  one thread of a block (`if (threadIdx.x == 0)`).
+- A statement that stores an integer to what a pointer parameter points to. The child's arguments alone decide the number and the place,
+  and the store isn't left to one thread of a block (`if (threadIdx.x == 0)`).
 - No fence (`__threadfence()`), nor anything that may be one: it orders what a thread writes before its own store.
 
 ## Before

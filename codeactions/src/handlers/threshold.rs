@@ -34,12 +34,12 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 const DOC: &str = r#"Runs child grids that are too small to be worth a launch serially, in the thread that would have launched them.
 
 The child's body becomes a device function for one thread of a grid; a small grid is a loop over its threads. What counts as
-small is a named constant to be tuned. When the number of threads wanted can be told from the grid size, as in
-`(count + 127) / 128`, that number is compared, and only those threads run.
+small is a named constant to be tuned. If the grid size tells how many threads are wanted, as in `(count + 127) / 128`, that number is
+compared, and only those threads run.
 
-A child whose threads meet at `__syncthreads()` is split there: what stands between two barriers runs for one thread of the block
-after the other. Control flow around a barrier stays around these loops, shared memory becomes a local array, and so does a variable
-of a thread that is used on both sides of a barrier:
+A child whose threads meet at `__syncthreads()` is split there: a loop runs what stands between two barriers for the threads of the block,
+one at a time. Control flow around a barrier stays around these loops, shared memory becomes a local array, and so does a variable of a
+thread that is used on both sides of a barrier:
 
 ```cuda
 gridfuse::for_each_block(grid, block, [&](uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
@@ -57,12 +57,12 @@ gridfuse::for_each_block(grid, block, [&](uint3 blockIdx, dim3 gridDim, dim3 blo
 });
 ```
 
-Local memory is set aside for every thread that the GPU can hold, so that its size is limited (`local-memory`). Atomics on shared
-memory become plain operations, which nothing can interrupt in one thread.
+Local memory is set aside for every thread that the GPU can hold, so its size is limited (`local-memory`). Atomics on shared memory become
+plain operations: within one thread, nothing can interrupt them.
 
 ## Needs
-- Threads of the child that don't talk to each other but at barriers that all threads of the block reach alike, and through shared
-  memory of a constant size: no warp operations but `__syncwarp()`, no waiting.
+- Threads of the child that communicate only at barriers, which all threads of the block reach alike, and through shared memory of a
+  constant size: no warp operations but `__syncwarp()`, no waiting.
 - No launches in the child, no recursion, no inline assembly. Functions that it calls and that read the built-in variables get copies that
   take them as parameters; not those that wait at a barrier.
 - A configuration without side effects, the NULL stream, `cudaStreamFireAndForget` or a stream that the function has created.
