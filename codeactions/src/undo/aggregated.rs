@@ -636,7 +636,9 @@ pub fn remove_arena<'db>(
     if used {
         return None;
     }
-    let mut position = None;
+    // Among the parameters: a comma in the type of another one divides nothing there.
+    let hir = gridfuse_analysis::hir::body(db, parent);
+    let position = hir.params.iter().position(|param| hir.binding(*param).name == arena);
     for item in declarations_of(db, parent).into_iter().chain([parent]) {
         let text = item.file(db).text(db);
         let tokens = lex::code_tokens_of(db, item.file(db));
@@ -652,7 +654,6 @@ pub fn remove_arena<'db>(
         if !(written && item == parent) {
             remove_item(edit, item.file(db), &params, at);
         }
-        position = Some(at);
     }
     for id in launch_sites_of(db, parent) {
         let host = Site::new(db, id).ok()?;
