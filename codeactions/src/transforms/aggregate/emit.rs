@@ -274,7 +274,8 @@ impl<'db> Plan<'_, 'db> {
             let own = self.groups[group].arena.as_deref();
             let mut items = vec![own.unwrap_or(arena).to_owned()];
             if !self.strategy.has_kernel() {
-                return format!("{};", prefix.trim_end_matches('('));
+                let declared = prefix.trim_end_matches('(');
+                return style.declaration(style::columns(&indent), "", declared, ";");
             }
             if self.strategy.passes_shared_arguments() {
                 items.extend(self.groups[group].uniform.get(&index).into_iter().flatten().cloned());
