@@ -65,7 +65,7 @@ fn compile(root: &std::path::Path, file: &str) -> Result<(), String> {
         .replace("julia_helper.cuh", "julia_border.cu")
         .replace("raster.cuh", "soft_raster.cu")
         .replace("cell_grid.hpp", "short_range.cu")
-        .replace("seedlib.h", "seed_extend.cu");
+        .replace("seedlib.cuh", "seed_extend.cu");
     let mut flags = vec!["-std=c++17", "-Xcicc", "-O0"];
     if source.starts_with("configured/") {
         flags.extend(CONFIGURED);

@@ -609,11 +609,14 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The names of the parameters of a template, each with whether it is a type.
+    /// The names of the parameters of a template, in their order, each with whether it is a type; nothing for one that has no name.
     pub(super) fn parameter_names(&self, list: Node<'_>) -> Vec<(String, bool)> {
         let mut found = Vec::new();
         let mut cursor = list.walk();
         for parameter in list.named_children(&mut cursor) {
+            if parameter.kind() == "comment" {
+                continue;
+            }
             let is_type = parameter.kind().contains("type_parameter");
             let name = if is_type {
                 let mut cursor = parameter.walk();
@@ -625,9 +628,7 @@ impl<'a> Collector<'a> {
             } else {
                 parameter.child_by_field_id(fields::DECLARATOR.id())
             };
-            if let Some(name) = name {
-                found.push((self.text(name).to_owned(), is_type));
-            }
+            found.push((name.map_or("", |name| self.text(name)).to_owned(), is_type));
         }
         found
     }

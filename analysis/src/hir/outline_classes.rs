@@ -76,6 +76,52 @@ impl Collector<'_> {
         }
     }
 
+    /// Reads the members of a class, or the enumerators of an enum.
+    fn read_members(&self, body: Node<'_>, item: &mut TypeItem) {
+        let mut cursor = body.walk();
+        for child in body.named_children(&mut cursor) {
+            self.note_members(child, &mut item.members);
+            match child.kind() {
+                "enumerator" => {
+                    if let Some(name) = child.child_by_field_id(fields::NAME.id()) {
+                        item.enumerators.push(self.text(name).to_owned());
+                    }
+                }
+                "field_declaration" => {
+                    let text = self.text(child);
+                    let mut ty = child
+                        .child_by_field_id(fields::TYPE.id())
+                        .map_or("", |t| self.text(t))
+                        .to_owned();
+                    // What the parser doesn't understand is part of the type: a macro of it.
+                    let mut cursor = child.walk();
+                    for unclear in child.children(&mut cursor).filter(|part| part.is_error()) {
+                        ty.push(' ');
+                        ty.push_str(self.text(unclear));
+                    }
+                    let head = text.split(['=', '{', ';']).next().unwrap_or("");
+                    let is = |word: &str| crate::base::words::words(head).any(|w| w == word);
+                    let variable = !head.contains(['(', '*', '&']);
+                    let constant = variable && is("static") && (is("const") || is("constexpr"));
+                    let mut cursor = child.walk();
+                    for name in child.children_by_field_name("declarator", &mut cursor) {
+                        if constant {
+                            let name = crate::hir::declarator::declared_name(self.text(name));
+                            item.constants.push((ty.clone(), name.to_owned()));
+                        } else {
+                            item.fields.push((ty.clone(), self.text(name).to_owned()));
+                        }
+                    }
+                    if child.child_by_field_id(fields::DEFAULT_VALUE.id()).is_some() {
+                        item.implicit.push_str(text);
+                    }
+                }
+                _ if is_conversion(child) => item.implicit.push_str(self.text(child)),
+                _ => {}
+            }
+        }
+    }
+
     /// Notes a class or an enum. `template`: what it is one by.
     pub(super) fn type_item(&mut self, node: Node<'_>, template: Option<Node<'_>>) {
         let Some(name) = class_name(node).map(|n| without_template_arguments(self.text(n))) else {
@@ -127,48 +173,7 @@ impl Collector<'_> {
             .find(|c| c.kind() == "base_class_clause");
         item.nontrivial = bases.is_some();
         item.bases = bases.map_or("", |bases| self.text(bases)).to_owned();
-        let mut cursor = body.walk();
-        for child in body.named_children(&mut cursor) {
-            self.note_members(child, &mut item.members);
-            match child.kind() {
-                "enumerator" => {
-                    if let Some(name) = child.child_by_field_id(fields::NAME.id()) {
-                        item.enumerators.push(self.text(name).to_owned());
-                    }
-                }
-                "field_declaration" => {
-                    let text = self.text(child);
-                    let mut ty = child
-                        .child_by_field_id(fields::TYPE.id())
-                        .map_or("", |t| self.text(t))
-                        .to_owned();
-                    // What the parser doesn't understand is part of the type: a macro of it.
-                    let mut cursor = child.walk();
-                    for unclear in child.children(&mut cursor).filter(|part| part.is_error()) {
-                        ty.push(' ');
-                        ty.push_str(self.text(unclear));
-                    }
-                    let head = text.split(['=', '{', ';']).next().unwrap_or("");
-                    let is = |word: &str| crate::base::words::words(head).any(|w| w == word);
-                    let variable = !head.contains(['(', '*', '&']);
-                    let constant = variable && is("static") && (is("const") || is("constexpr"));
-                    let mut cursor = child.walk();
-                    for name in child.children_by_field_name("declarator", &mut cursor) {
-                        if constant {
-                            let name = crate::hir::declarator::declared_name(self.text(name));
-                            item.constants.push((ty.clone(), name.to_owned()));
-                        } else {
-                            item.fields.push((ty.clone(), self.text(name).to_owned()));
-                        }
-                    }
-                    if child.child_by_field_id(fields::DEFAULT_VALUE.id()).is_some() {
-                        item.implicit.push_str(text);
-                    }
-                }
-                _ if is_conversion(child) => item.implicit.push_str(self.text(child)),
-                _ => {}
-            }
-        }
+        self.read_members(body, &mut item);
         if !is_enum {
             let declared: Vec<&str> = item
                 .fields

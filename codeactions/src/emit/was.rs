@@ -6,6 +6,7 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::Child as Launched;
 use gridfuse_analysis::hir::StmtId;
 
+use crate::api::refusal::Reason;
 use crate::edit::builder::EditBuilder;
 use crate::edit::one_line::flat;
 use crate::edit::style::{self, Style};
@@ -17,6 +18,16 @@ pub const COARSENED: &str = "gridfuse::coarsened";
 
 /// What begins a note.
 const FIRST: &str = "// was: ";
+/// What begins a note among other code.
+const INLINE: &str = "/* was: ";
+/// What ends it.
+const INLINE_END: &str = " */";
+
+/// The statement that a comment among other code says was there.
+pub fn inline(comment: &str) -> Option<&str> {
+    comment.strip_prefix(INLINE)?.strip_suffix(INLINE_END)
+}
+
 /// What begins another line of the launch.
 const NEXT: &str = "//    : ";
 /// What begins the rest of a line that is too wide for one.
@@ -58,8 +69,20 @@ pub fn delete(site: &Site<'_>, statement: StmtId, edit: &mut EditBuilder<'_>) {
             .text
             .get(end..last)
             .is_some_and(|rest| rest.trim().is_empty() && rest.ends_with('\n'));
-    if !alone || joins_lines(source) {
+    if joins_lines(source) {
         edit.delete_lines(place);
+        return;
+    }
+    if !alone {
+        // Where other code stands in the line, so does the note.
+        if source.contains("*/") {
+            let text = "what stands there with a comment in it can't be removed so that it can be put back; take the comment away";
+            edit.refuse(Reason {
+                text: text.to_owned(),
+                place: Some(place),
+            });
+        }
+        edit.replace(place, format!("{INLINE}{source}{INLINE_END}"));
         return;
     }
     let style = edit.style(site.file);

@@ -3,6 +3,8 @@
 
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, body};
@@ -120,7 +122,28 @@ fn is_redefined(site: &Site<'_>, file: SourceFile) -> bool {
     let redefined = ["cudaError_t", "cudaSuccess"].iter().any(|name| {
         names.types.contains(*name) || names.macros.contains_key(*name) || names.ambiguous_macros.contains(*name)
     });
-    redefined || gives_meaning(site, file)
+    redefined || gives_meaning(site, file) || compares_otherwise(site, file)
+}
+
+/// Whether an operator of the user's may be what compares an error with another one.
+fn compares_otherwise(site: &Site<'_>, file: SourceFile) -> bool {
+    let included = included_files(site.db, file).iter().copied();
+    let functions = std::iter::once(file)
+        .chain(included)
+        .flat_map(|file| items(site.db, file).functions.iter());
+    functions
+        .filter(|function| {
+            let name = unqualified(function.name(site.db))
+                .split_whitespace()
+                .collect::<String>();
+            matches!(name.as_str(), "operator!=" | "operator==")
+        })
+        .any(|function| {
+            let text = function.text(site.db);
+            let parameters = function.signature(site.db).params_span.text(&text);
+            let generic = function.signature(site.db).template_params.is_some();
+            generic || lex::identifiers(parameters).any(|word| matches!(word, "cudaError_t" | "cudaError" | "auto"))
+        })
 }
 
 /// Whether a file, or one that it includes, gives the type of errors another meaning, in a namespace or a class perhaps:

@@ -346,6 +346,16 @@ impl<'db> Reading<'_, 'db> {
                 place,
             );
         }
+        if signature.template_names.iter().any(String::is_empty) {
+            let place = self.at_name();
+            self.refusals.add(
+                format!(
+                    "a template parameter of `{}` has no name: give it one, so that it can be handed on",
+                    self.name
+                ),
+                place,
+            );
+        }
         (Some(header), format!("<{}>", signature.template_names.join(", ")))
     }
 

@@ -161,9 +161,15 @@ impl<'a, 'db> Deduction<'a, 'db> {
                     let init = body
                         .initialiser(*variable)
                         .filter(|_| !ty.reference && ty.array.is_empty())?;
-                    return self
-                        .known(init, deeper)
-                        .filter(|known| known.pointers >= usize::from(ty.pointers));
+                    let mut known = self.known(init, deeper)?;
+                    let (found, written) = (known.pointers, usize::from(ty.pointers));
+                    if ty.const_base && written > 0 && found == written {
+                        // `const auto* p`: what it points to can't be changed through it.
+                        known.constant = Some(true);
+                    } else if ty.const_base && written > 0 {
+                        known.constant = None;
+                    }
+                    return (found >= written).then_some(known);
                 }
                 Some(Known {
                     base: ty.base.strip_prefix("struct ").unwrap_or(&ty.base).trim().to_owned(),
@@ -299,7 +305,11 @@ impl<'a, 'db> Deduction<'a, 'db> {
     fn alias(&self, name: &str) -> Option<(String, bool)> {
         let own = self.body.declared.contains(name);
         if own {
-            return Some((using(&self.function.text(self.db), name)?, true));
+            // In a block it may be another one than around it.
+            let elsewhere = visible_names(self.db, self.function.file(self.db));
+            let twice = elsewhere.types.contains(name) || elsewhere.aliases.contains_key(name);
+            let target = using(&self.function.text(self.db), name).filter(|_| !twice)?;
+            return Some((target, true));
         }
         let known = visible_names(self.db, self.function.file(self.db)).aliases.get(name)?;
         if known.contains(EITHER) || hides(self.db, self.function, name) {

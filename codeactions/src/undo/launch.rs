@@ -5,6 +5,7 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::names::unqualified;
 
 use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
 use crate::edit::one_line::flat;
 use crate::edit::style;
 use crate::emit::was;
@@ -109,6 +110,15 @@ pub fn delete_note(edit: &mut EditBuilder<'_>, call: FileRange, kernel: &str) ->
 /// Puts the statements back that notes in a part of a file tell of.
 pub fn put_statements_back(edit: &mut EditBuilder<'_>, part: FileRange) {
     let text = edit.text(part.file);
+    let code = part.range.text(&text);
+    for comment in lex::comments(code) {
+        let Some(statement) = was::inline(comment.text(code)) else {
+            continue;
+        };
+        let start = part.range.start + comment.start as u32;
+        let range = TextRange::new(start, part.range.start + comment.end as u32);
+        edit.replace(FileRange { range, ..part }, statement);
+    }
     for note in was::in_range(&text, part.range)
         .into_iter()
         .filter(|note| !note.is_launch())

@@ -286,7 +286,7 @@ fn without_made_up_names(head: &str, child: &Child<'_>, body: &[&str]) -> String
         }
         let tokens = lex::code_tokens(&code);
         let own = tokens.windows(2).find(|pair| {
-            let follows = matches!(pair[1].text(&code), "," | ")" | "[");
+            let follows = matches!(pair[1].text(&code), "," | ")" | "[" | "=");
             follows && pair[0].text(&code) == parameter.name
         });
         if let Some(name) = own.map(|pair| pair[0]) {

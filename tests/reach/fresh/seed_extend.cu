@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <vector>
-#include "seedlib.h"
+#include "seedlib.cuh"
 
 #define SAFE(x) { cudaError_t rc = (x); if (rc) { printf("%s failed: %s\n", #x, cudaGetErrorString(rc)); exit(1); } }
 

@@ -13,7 +13,7 @@ use crate::hir::{Body, Builtin, ExprId, ExprKind, Launch, Name, body};
 pub(super) fn block_parameters<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<String> {
     let signature = kernel.signature(db);
     let mut names = signature.template_names.clone();
-    names.retain(|name| !signature.template_types.contains(name));
+    names.retain(|name| !name.is_empty() && !signature.template_types.contains(name));
     if !signature.kernel || names.is_empty() || !only_known_launches(db, kernel) {
         return Vec::new();
     }

@@ -96,7 +96,15 @@ pub fn understand_stream(
         );
         return None;
     }
-    let removable = |s: &StmtId| match site.around(*s) {
+    // What a macro stands for is a list without braces: where a label is in front of it, that needs a statement.
+    let list_around = |s: &StmtId| {
+        let mut lists = std::iter::successors(site.places.parent(*s), |list| site.places.parent(*list));
+        lists.find(|list| {
+            let stmt = site.body.stmt(*list);
+            !matches!(stmt.kind, StmtKind::Block(_)) || site.source(stmt.span).starts_with('{')
+        })
+    };
+    let removable = |s: &StmtId| match list_around(s).map(|list| &site.body.stmt(list).kind) {
         Some(StmtKind::Block(_)) => true,
         Some(StmtKind::Preprocessor { branches }) => branches.iter().any(|b| b.contains(s) && compiled_with(site, b)),
         _ => false,
