@@ -118,25 +118,9 @@ fn peeled<'db>(
     launched: (&str, Looks),
     why: &mut Option<String>,
 ) -> Option<Peeled> {
-    let file = parent.file(db);
-    let text = file.text(db);
     let own = place(db, parent).range;
-    let tokens: Vec<Token> = tokens_in(db, file, own);
-    let mut aggregators = Vec::new();
-    for index in declared(&text, &tokens) {
-        aggregators.push(declaration(db, parent, &text, &tokens, index)?);
-    }
-    let first = aggregators.first()?;
-    let (layer, options) = layer_of(&first.granularity, table)?;
-    if aggregators.iter().any(|a| a.granularity != first.granularity) {
-        return None;
-    }
-    if is_in_stream(&first.granularity) {
-        for aggregator in &mut aggregators {
-            let passed = passed_by_host(db, parent, aggregator, why)?;
-            aggregator.arguments.extend(passed);
-        }
-    }
+    let aggregators = collectors_of(db, parent, why)?;
+    let (layer, options) = layer_of(&aggregators.first()?.granularity, table)?;
     let mut edit = EditBuilder::new(db);
     let arenas = arenas_of(&aggregators);
     let mut deleted: Vec<FileRange> = aggregators.iter().map(|aggregator| aggregator.statement).collect();
@@ -242,6 +226,32 @@ fn peeled<'db>(
         index: 0,
         function: worker.map(|_| parent.name(db).to_owned()),
     })
+}
+
+/// The collectors that a kernel declares, all of one granularity, with what their launches share.
+fn collectors_of<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    why: &mut Option<String>,
+) -> Option<Vec<Aggregator<'db>>> {
+    let file = parent.file(db);
+    let text = file.text(db);
+    let tokens: Vec<Token> = tokens_in(db, file, place(db, parent).range);
+    let mut aggregators = Vec::new();
+    for index in declared(&text, &tokens) {
+        aggregators.push(declaration(db, parent, &text, &tokens, index)?);
+    }
+    let first = aggregators.first()?.granularity.clone();
+    if aggregators.iter().any(|a| a.granularity != first) {
+        return None;
+    }
+    if is_in_stream(&first) {
+        for aggregator in &mut aggregators {
+            let passed = passed_by_host(db, parent, aggregator, why)?;
+            aggregator.arguments.extend(passed);
+        }
+    }
+    Some(aggregators)
 }
 
 /// Deletes the declarations at the top of a kernel; `one_line`: with the line's end, where it may have put that there.

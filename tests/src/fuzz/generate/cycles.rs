@@ -112,15 +112,15 @@ impl Generator {
         if partner.is_some() {
             self.feature("driver with a partner");
             let block = *self.random.pick(&[1, cycle.block, 16]);
-            round.push(self.into_tail(&cycle, &next, block, partner.is_some()));
+            round.push(self.tail_launch(&cycle, &next, block, partner.is_some()));
             stmts.extend(self.by_first(&cycle, None, round));
         } else {
             let goes_on = self.goes_on();
             if self.random.chance(50) {
-                round.push(self.into_tail(&cycle, &next, cycle.block, false));
+                round.push(self.tail_launch(&cycle, &next, cycle.block, false));
                 stmts.extend(self.by_first(&cycle, Some(goes_on), round));
             } else {
-                round.push(when(goes_on, vec![self.into_tail(&cycle, &next, cycle.block, false)]));
+                round.push(when(goes_on, vec![self.tail_launch(&cycle, &next, cycle.block, false)]));
                 stmts.extend(self.by_first(&cycle, None, round));
             }
         }
@@ -134,7 +134,7 @@ impl Generator {
             let mut other = self.of_cycle(&cycle, partner, false, cycle.block);
             other.head = Some("__global__ void");
             other.before.push(Item::Text(declaration));
-            let again = self.into_tail_of_round(&cycle, &driver, cycle.block);
+            let again = self.tail_of_round(&cycle, &driver, cycle.block);
             let goes_on = self.goes_on();
             let mut body = vec![text("if (threadIdx.x == 0) found[1] += 3;")];
             body.push(when(
@@ -227,7 +227,7 @@ impl Generator {
         binary(more, "&&", binary(binary(value, "%", int(7)), "!=", int(3)))
     }
 
-    fn into_tail(&mut self, cycle: &Cycle, kernel: &str, block: i64, as_it_is: bool) -> Stmt {
+    fn tail_launch(&mut self, cycle: &Cycle, kernel: &str, block: i64, as_it_is: bool) -> Stmt {
         let args = match as_it_is {
             // The partner goes on to the next round.
             true => ["from", "to", "found", "len", "k", "rounds"].map(atom).to_vec(),
@@ -236,7 +236,7 @@ impl Generator {
         self.tail(cycle, kernel, block, args)
     }
 
-    fn into_tail_of_round(&mut self, cycle: &Cycle, kernel: &str, block: i64) -> Stmt {
+    fn tail_of_round(&mut self, cycle: &Cycle, kernel: &str, block: i64) -> Stmt {
         self.tail(cycle, kernel, block, cycle.next())
     }
 
