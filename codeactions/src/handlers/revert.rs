@@ -25,8 +25,8 @@ const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold`, `ser
 launch is back. Kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
 
 A launch comes back as it was. Where the code that has taken its place doesn't say all of it (its stream, its line breaks, its arguments),
-the rewrite has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. Without that comment, what was collected becomes a
-launch into the NULL stream; a comment that you have changed counts as yours, and stays. Where `threshold` or `serialize` has put braces
+the rewrite has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. A statement that it took out of a line with others
+left `/* was: cudaStreamDestroy(s); */` there. Without the comment above it, what was collected becomes a launch into the NULL stream; a comment that you have changed counts as yours, and stays. Where `threshold` or `serialize` has put braces
 around a launch, nothing says whether the launch stood on the line of its `if` or on the next one. It comes back on a line of its own where
 the line of the `if` would be wider than the file's lines, or where the statements around it stand on lines of their own.
 
