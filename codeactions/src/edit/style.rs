@@ -178,9 +178,9 @@ impl Style {
                 match parted(item).filter(|_| at == start && at + len + tail > self.width) {
                     Some((open, parts, close)) => {
                         let last = if index + 1 == items.len() { suffix } else { "," };
-                        let close = format!("{close}{}", last.split('\n').next().unwrap_or(""));
-                        let list = self.list(at, open, &parts, &close);
-                        let list = list.get(..list.len() + 1 - close.len()).unwrap_or(&list);
+                        let last = last.split('\n').next().unwrap_or("");
+                        let list = self.list(at, open, &parts, &format!("{close}{last}"));
+                        let list = list.strip_suffix(last).unwrap_or(&list);
                         at += list.rsplit('\n').next().unwrap_or(list).chars().count();
                         out.push_str(&list.replace('\n', &format!("\n{align}")));
                     }
@@ -359,6 +359,10 @@ mod tests {
         style.width = 12;
         assert_eq!(style.list(0, "f(", &items, ");"), "f(aaa, bbb,\n  ccc);");
         assert_eq!(style.list(0, "f(", &[], ");"), "f();");
+        // What stands behind the list of an item stays there.
+        let declared = ["X<aaaaaa, bbbbbb>& name".to_owned(), "c".to_owned()];
+        let broken = "f(X<aaaaaa,\n    bbbbbb>& name,\n  c)";
+        assert_eq!(style.list(0, "f(", &declared, ")"), broken);
         assert_eq!(
             style.list(0, "long_na(", &items, ");"),
             "long_na(\n    aaa,\n    bbb,\n    ccc);"
