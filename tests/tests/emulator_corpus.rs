@@ -346,8 +346,10 @@ const DEDUCED: [&str; 2] = ["emu::Launch::deduced", "use of deleted function ‘
 
 /// Gives a program of the fixtures data to work on.
 fn with_data(program: &Program) -> Program {
-    let arguments = Regex::new(r"(?:>> ?>|gridfuse::launch_\w+<[\w:]+(?:<[^>]*>)?>)\s*\((?:[^()]|\([^()]*\))*\)")
-        .expect("an expression");
+    // The arguments may hold calls, and these others.
+    let call = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)";
+    let arguments =
+        Regex::new(&format!(r"(?:>> ?>|gridfuse::launch_\w+<[\w:]+(?:<[^>]*>)?>)\s*{call}")).expect("an expression");
     let pointers = Regex::new(r"(\*\s*\w+) = nullptr").expect("an expression");
     let data = fs::read_to_string(workspace::root().join("tests/fixtures/emulator/data.hpp")).expect("data.hpp");
     let mut changed = program.clone();
