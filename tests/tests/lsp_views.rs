@@ -228,7 +228,7 @@ fn hover_on_what_rewrites_made() {
         (
             "gridfuse::Arena arena",
             12,
-            &["**`gridfuse::Arena`**", "made\nby arena_for", "bytes_per_thread"][..],
+            &["**`gridfuse::Arena`**", "made by arena_for", "bytes_per_thread"][..],
         ),
         ("gridfuse::Arena arena", 2, &["**`gridfuse::Arena`**"]),
         (
