@@ -237,7 +237,9 @@ fn handed_on<'db>(db: &'db dyn Db, function: FunctionItem<'db>, callers: u32) ->
         if *caller == function || !caller.has_body(db) || !caller.text(db).contains(own) {
             continue;
         }
-        let known = declared(db, *caller).into_iter().chain(handed_on(db, *caller, callers - 1));
+        let known = declared(db, *caller)
+            .into_iter()
+            .chain(handed_on(db, *caller, callers - 1));
         for collector in known {
             if names.contains(&collector.name.as_str()) && found.iter().all(|other| other.name != collector.name) {
                 let launches = launches(db, function, &collector.name);
@@ -462,7 +464,9 @@ template <int N> __global__ void node(int* out, int n, gridfuse::Arena arena) {
         let db = host.db();
         let named = |name: &str| {
             let mut functions = items(db, file).functions.iter().copied();
-            functions.find(|f| f.has_body(db) && f.name(db) == name).ok_or("no function")
+            functions
+                .find(|f| f.has_body(db) && f.name(db) == name)
+                .ok_or("no function")
         };
         let node = named("node")?;
         for name in ["split", "node_body"] {

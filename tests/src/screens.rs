@@ -5,6 +5,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
+use crate::cli::Directory;
 use crate::docs::NOTE;
 use crate::lsp_client::{Capabilities, Client};
 use crate::workspace;
@@ -55,6 +58,10 @@ pub fn page() -> String {
             "\n## gridfuse {command}\n\n{about}\n\n```{language}\n{output}```\n"
         ));
     }
+    let sarif = run(&directory, &["check", PROGRAM, "--format", "github"]);
+    page.push_str(&format!(
+        "\n## gridfuse check {PROGRAM} --format github\n\nThe same for a pipeline.\n\n```text\n{sarif}```\n"
+    ));
     let path = directory.join(PROGRAM);
     let text = std::fs::read_to_string(&path).expect("the program");
     let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
@@ -72,7 +79,78 @@ pub fn page() -> String {
             .to_owned();
         page.push_str(&format!("\n## Hover on {what}\n\n{}\n", relative(hover.trim())));
     }
+    let at = client.find(&path, LAUNCH) + 1;
+    page.push_str("\n## Menu at the launch\n\nThe best action first, what can't be done last, with the reason.\n\n");
+    page.push_str(&menu(&client.code_actions(&path, at..at, &[], &[])));
     client.shutdown();
+    page.push_str(&afterwards(&text));
+    page
+}
+
+/// The actions of a menu, as a table.
+fn menu(actions: &[Value]) -> String {
+    let mut table = "| action | kind | |\n|---|---|---|\n".to_owned();
+    for action in actions {
+        let word = |field: &str| action[field].as_str().unwrap_or_default();
+        let reason = action["disabled"]["reason"].as_str().unwrap_or_default();
+        let told = match action["isPreferred"] == true {
+            true => "preferred",
+            false => reason,
+        };
+        table.push_str(&format!(
+            "| {} | `{}` | {} |\n",
+            word("title"),
+            word("kind"),
+            told.replace('|', "\\|")
+        ));
+    }
+    table
+}
+
+/// What is shown of a copy of the program after the best rewrite, and when that is taken back.
+fn afterwards(program: &str) -> String {
+    let directory = Directory::new();
+    directory.write(PROGRAM, program.as_bytes());
+    let at = "12:20";
+    let mut page = String::from("\n# After the best rewrite\n");
+    let mut capture = |arguments: &[&str], about: &str| {
+        let output = run(directory.path(), arguments);
+        let command = arguments.join(" ");
+        let language = if arguments.contains(&"mermaid") {
+            "mermaid"
+        } else {
+            "text"
+        };
+        page.push_str(&format!(
+            "\n## gridfuse {command}\n\n{about}\n\n```{language}\n{output}```\n"
+        ));
+    };
+    capture(
+        &["rewrite", PROGRAM, "--at", at, "--apply", "optimize", "--in-place"],
+        "The program and the header beside it are written; what is assumed is told on standard error.",
+    );
+    capture(
+        &["check", PROGRAM],
+        "Nothing is left to find, in the runtime's header neither.",
+    );
+    capture(
+        &["graph", PROGRAM, "--format", "mermaid"],
+        "The same kernels launch each other, collected.",
+    );
+    capture(&["explain", PROGRAM], "A collected launch is explained as a launch is.");
+    let collected = std::fs::read_to_string(directory.file(PROGRAM)).expect("the program");
+    let line = collected
+        .lines()
+        .position(|line| line.contains(".launch("))
+        .expect("a collected launch")
+        + 1;
+    let place = line.to_string();
+    capture(
+        &["rewrite", PROGRAM, "--at", &place, "--apply", "revert", "--in-place"],
+        "The program is as it was, to the byte.",
+    );
+    let reverted = std::fs::read_to_string(directory.file(PROGRAM)).expect("the program");
+    assert_eq!(reverted, program, "the rewrite isn't taken back");
     page
 }
 
@@ -80,7 +158,7 @@ fn run(directory: &Path, arguments: &[&str]) -> String {
     let output = Command::new(workspace::gridfuse_bin())
         .current_dir(directory)
         .args(arguments)
-        .env("COLUMNS", "110")
+        .env("COLUMNS", "80")
         .stdin(Stdio::null())
         .output()
         .expect("gridfuse starts");

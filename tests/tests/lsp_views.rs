@@ -141,19 +141,24 @@ fn hover_on_a_launch_and_its_operands() {
         &text,
         &[
             "**argument for `begin`** of `expand`: `begin`",
-            "| a warp | may differ |",
-            "| the grid | may differ |",
+            "**varying**: each thread may have a value of its own.",
             "read from `row`",
             "```cuda\n",
             "carry it one by one",
         ],
+    );
+    // What it is, the answer, why: an editor shows eight lines.
+    let first: Vec<&str> = text.lines().take(8).collect();
+    assert!(
+        first[2].starts_with("**varying**") && first[4].starts_with("read from `row`"),
+        "{text}"
     );
     let (text, about) = hover(&mut client, &path, LAUNCH, LAUNCH.find("level").unwrap());
     assert_eq!(about, "level");
     contains(
         &text,
         &[
-            "| the grid | one value |",
+            "**grid-uniform**: all threads of a grid have the same value.",
             "once for all, at every granularity",
             "int level, int n) {",
         ],
@@ -162,12 +167,15 @@ fn hover_on_a_launch_and_its_operands() {
     assert_eq!(about, "(count + 127) / 128");
     contains(
         &text,
-        &["**grid size** of the launch of `expand`", "| a block | may differ |"],
+        &[
+            "**grid size** of the launch of `expand`",
+            "**varying**: each thread may have",
+        ],
     );
     assert!(!text.contains("carry"), "{text}");
     let (text, about) = hover(&mut client, &path, LAUNCH, LAUNCH.find(", 128").unwrap() + 3);
     assert_eq!(about, "128");
-    contains(&text, &["**block size**", "a constant"]);
+    contains(&text, &["**block size**", "**constant**: the same whenever"]);
     client.shutdown();
 }
 
@@ -187,6 +195,10 @@ fn hover_on_a_kernel() {
             "| host code | ",
         ],
     );
+    let first: Vec<&str> = text.lines().take(8).collect();
+    assert!(first[0].starts_with("**kernel `bfs_level`**"), "{text}");
+    assert!(first[2].starts_with("Launch of `expand` ([line"), "{text}");
+    assert!(first[2].contains(" rewrites fit; best: "), "{text}");
     assert!(!text.contains("__global__"), "clangd shows the head: {text}");
     let (text, _) = hover(&mut client, &path, "expand(const", 2);
     contains(
@@ -518,7 +530,7 @@ fn hints_follow_settings_and_range() {
     let all = client.inlay_hints(&path);
     contains(
         all[0]["tooltip"]["value"].as_str().unwrap(),
-        &["**grid size**", "may differ"],
+        &["**grid size**", "may have a value of its own"],
     );
     // The manifest asks for arguments, too; then the client wants nothing but them.
     root.write("gridfuse.toml", b"[inlay-hints]\narguments = true\n");
@@ -771,11 +783,7 @@ fn the_kind_of_an_action_says_what_sort_of_rewrite_it_is() {
         );
     }
     assert_eq!(ask("refactor").len(), all.len());
-    for title in [
-        "Best: ",
-        "Collect launches per block",
-        "Run small grids as a loop",
-    ] {
+    for title in ["Best: ", "Collect launches per block", "Run small grids as a loop"] {
         assert!(titles(&all).iter().any(|t| t.starts_with(title)), "{title}: {all:#?}");
     }
     let collecting = ask("refactor.rewrite.aggregate");

@@ -205,6 +205,8 @@ pub enum Layer {
     Collected(&'static str),
     /// Launches that the parent's threads run, or a grid that may follow.
     Reused,
+    /// Launches into the fire-and-forget stream.
+    InNoOrder,
     /// A child of fewer, coarser blocks.
     Coarsened,
     /// A comparison by which small grids run in the launching thread.

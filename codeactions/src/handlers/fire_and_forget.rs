@@ -2,12 +2,17 @@
 
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::Stream;
+use gridfuse_analysis::hir::ExprId;
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Axis, Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
+use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
+use crate::edit::builder::EditBuilder;
+use crate::edit::style;
+use crate::emit::was;
 use crate::facts::order;
+use crate::facts::site::Site;
 use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -20,7 +25,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     measured: Measured::Alone,
     tunes: Some(Axis::Granularity(0)),
     unattended: true,
-    undo: Undo::Not("it is one operand of the launch, which says nothing of the stream that was there"),
+    undo: Undo::Layer(Layer::InNoOrder),
     run: apply,
 };
 
@@ -62,7 +67,8 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n || dist[v] != level) return;
     int begin = row[v], count = row[v + 1] - begin;
-    if (count > 0) expand<<<(count + 127) / 128, 128, 0, cudaStreamFireAndForget>>>(col, dist, level, begin, count);
+    if (count > 0) expand<<<(count + 127) / 128, 128, 0, cudaStreamFireAndForget>>>(
+        col, dist, level, begin, count);
 }
 ```
 
@@ -113,13 +119,53 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     }
     refusals.check()?;
 
-    let config = &site.launch.config;
-    let last = config.last().map_or(site.facts.span, |c| site.body.expr(*c).span);
+    launch_into(site, edit);
+    draft.finish()
+}
+
+/// Writes the stream into the launch, which gets further lines where one would be too wide.
+fn launch_into(site: &Site<'_>, edit: &mut EditBuilder<'_>) {
+    let operands = &site.launch.config;
+    let of = |expr: &ExprId| site.expr_source(*expr).to_owned();
+    let mut config: Vec<String> = operands.iter().map(of).collect();
+    let told = match config.as_slice() {
+        [_, _] => true,
+        [_, _, shared] => shared != "0",
+        _ => false,
+    };
+    if !told {
+        was::note(site, edit);
+    }
+    let added = match operands.len() {
+        2 => format!(", 0, {STREAM}"),
+        3 => format!(", {STREAM}"),
+        _ => String::new(),
+    };
+    let here = site.here();
+    let arguments: Vec<String> = site.launch.args.iter().map(of).collect();
+    let template = site.launch.template_args.map_or("", |written| site.source(written));
+    let name = format!("{}{template}", site.source(site.launch.name_span));
+    let style = edit.style(site.file);
+    let end = here.range.end as usize;
+    let line = site
+        .text
+        .get(style::line_start(&site.text, end)..style::line_end(&site.text, end));
+    let width = line.map_or(0, |line| style::columns(line.trim_end()) + added.len());
+    let is_plain =
+        site.source(site.facts.span) == was::plain(&site.text, here.range, &style, &name, &config, &arguments);
+    if told && is_plain && !site.facts.from_macro && width > style.width {
+        config.resize(3, "0".to_owned());
+        config.push(STREAM.to_owned());
+        edit.replace(
+            here,
+            was::laid_out(&site.text, here.range, &style, &name, &config, &arguments),
+        );
+        return;
+    }
+    let last = operands.last().map_or(site.facts.span, |c| site.body.expr(*c).span);
     let end = last.shift(site.start).end;
-    match config.len() {
-        2 => edit.insert(site.file, end, format!(", 0, {STREAM}")),
-        3 => edit.insert(site.file, end, format!(", {STREAM}")),
+    match operands.len() {
+        2 | 3 => edit.insert(site.file, end, added),
         _ => edit.replace(site.place(last), STREAM),
     }
-    draft.finish()
 }

@@ -21,8 +21,8 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 };
 
 const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold`, `serialize`, `promote*`, `persistent-loop`, `flatten-recursion`,
-`aggregate-atomics`, `reuse-threads` (with a grid that may follow) and `skip-silent-stores` have made of a launch, the last one first. The
-launch is back. Kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
+`aggregate-atomics`, `reuse-threads` (with a grid that may follow), `skip-silent-stores` and `fire-and-forget` have made of a launch, the
+last one first. The launch is back. Kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
 
 A launch comes back as it was. Where the code that has taken its place doesn't say all of it (its stream, its line breaks, its arguments),
 the rewrite has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. A statement that it took out of a line with others

@@ -6,6 +6,7 @@ mod coarsened;
 mod collector;
 mod copied;
 mod in_child;
+mod in_no_order;
 mod launch;
 mod launched_again;
 mod layer;
@@ -52,8 +53,14 @@ pub const NOTHING: &str = "no rewrite that can be taken back made this code";
 
 /// Takes off every layer of the launches in the function around a place.
 pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
-    let mut stripped = Stripped::new(ctx, table)?;
-    while stripped.strip("")? {}
+    let mut stripped = match Stripped::new(ctx, table) {
+        Ok(stripped) => stripped,
+        Err(nothing) => return in_no_order::take_back(ctx, table).map_err(|_| nothing),
+    };
+    match stripped.strip("") {
+        Err(refusal) => return in_no_order::take_back(ctx, table).map_err(|_| refusal),
+        Ok(_) => while stripped.strip("")? {},
+    }
     stripped.assume_room("each thread launches its own again");
     stripped.finish(Vec::new())
 }

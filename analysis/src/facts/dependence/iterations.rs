@@ -113,8 +113,8 @@ impl<'db> Inside<'_, 'db> {
         };
         if counted.is_none() && !matches!(body.stmt(self.stmt).kind, StmtKind::RangeFor { .. }) {
             return Iterations::Unknown(Doubt {
-                reason: "the loop doesn't count in even steps".to_owned(),
-                place: Some((self.function, self.span)),
+                reason: "it has no counter with a constant stride".to_owned(),
+                place: None,
                 pair: None,
             });
         }

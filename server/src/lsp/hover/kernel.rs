@@ -69,6 +69,7 @@ fn head(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
 
 fn launches_of(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) -> String {
     let mut recursive = None;
+    let mut answers = String::new();
     let rows: Vec<Vec<String>> = sites
         .iter()
         .take(MAX_LISTED)
@@ -77,18 +78,24 @@ fn launches_of(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) ->
             if launch.recursive {
                 recursive = Some(recursion(&launch.count));
             }
-            let rewrites = glance(&launch).sentence();
+            let child = code(launch.child.name.as_deref().unwrap_or("(computed)"));
+            // Host code has none.
+            if !launch.rewrites.is_empty() {
+                let place = link(&launch.place, home);
+                let answer = glance(&launch).sentence();
+                answers.push_str(&format!("\nLaunch of {child} ({place}): **{answer}**\n"));
+            }
             vec![
-                code(launch.child.name.as_deref().unwrap_or("(computed)")),
+                child,
                 link(&launch.place, home),
                 launchers(launch.who).to_string(),
                 code(&launch.count.per_grid),
-                rewrites,
             ]
         })
         .collect();
-    let header = ["Launches", "", "by", "per grid", "rewrites"];
-    let mut out = section(&table(&header, &rows), sites.len());
+    let header = ["Launches", "", "by", "per grid"];
+    let mut out = answers;
+    out.push_str(&section(&table(&header, &rows), sites.len()));
     if let Some(recursive) = recursive {
         out.push_str(&format!("\nRecursion: {recursive}.\n"));
     }

@@ -5,7 +5,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::Operand;
 use gridfuse_analysis::facts::uniformity::{Cause, Level, Uniformity};
 
-use super::super::markdown::{code, describe, link, source_line, table, words};
+use super::super::markdown::{code, describe, link, source_line, words};
 use super::super::state::Snapshot;
 use crate::launches::LaunchSite;
 
@@ -90,19 +90,14 @@ pub fn markdown(snapshot: &Snapshot, site: &LaunchSite<'_>, role: &Role, operand
 
 /// Who holds the same value.
 fn groups(level: Level) -> String {
-    if level == Level::Constant {
-        return "The same whenever the launch is reached: a constant.\n".to_string();
-    }
-    let row = |group: &str, same: bool| {
-        let value = if same { "one value" } else { "may differ" };
-        vec![group.to_string(), value.to_string()]
+    let who = match level {
+        Level::Constant => "the same whenever the launch is reached",
+        Level::Grid => "all threads of a grid have the same value",
+        Level::Block => "all threads of a block have the same value; blocks may have different ones",
+        Level::Warp => "all threads of a warp have the same value; warps may have different ones",
+        Level::Varying => "each thread may have a value of its own",
     };
-    let rows = [
-        row("a warp", level <= Level::Warp),
-        row("a block", level <= Level::Block),
-        row("the grid", level <= Level::Grid),
-    ];
-    table(&["threads of", level.name()], &rows)
+    format!("**{}**: {who}.\n", level.name())
 }
 
 fn reasons(snapshot: &Snapshot, site: &LaunchSite<'_>, uniformity: &Uniformity) -> String {
