@@ -390,11 +390,16 @@ impl<'a> Describe<'a> {
                 .to_string(),
                 places: Vec::new(),
             },
-            Dependence::Conflict(a, b) => schema::Dependence {
-                verdict: "conflict",
-                because: "they may meet in one place".to_string(),
-                places: vec![self.touch(a), self.touch(b)],
-            },
+            Dependence::Conflict(a, b) => {
+                let mut places = vec![self.touch(a), self.touch(b)];
+                // Both may be the same access.
+                places.dedup();
+                schema::Dependence {
+                    verdict: "conflict",
+                    because: "they may use the same memory".to_string(),
+                    places,
+                }
+            }
             Dependence::Unknown(doubt) => self.doubt(doubt),
         }
     }
@@ -410,6 +415,7 @@ impl<'a> Describe<'a> {
         }
         if let Some((a, b)) = &doubt.pair {
             places.extend([self.touch(a), self.touch(b)]);
+            places.dedup();
         }
         schema::Dependence {
             verdict: "unknown",
@@ -811,8 +817,8 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
             of: format!("child's {lines}"),
             verdict: "none",
             because: match &start.stop {
-                Some(_) => "they are independent of the parent's work before the launch",
-                None => "the whole child is independent of the parent's work before the launch",
+                Some(_) => "they don't depend on the parent's work before the launch",
+                None => "the whole child doesn't depend on the parent's work before the launch",
             },
             places: Vec::new(),
         });

@@ -109,7 +109,7 @@ fn hover_on_a_launch_and_its_operands() {
             "| *reached* | varying: only threads with `count > 0` get here",
             "| *launches* | `0 or 1` per thread, `up to blockDim` per block,",
             "| *stream* | NULL: ",
-            "| `level` | `level` | grid-uniform | depends on the parameter level",
+            "| `level` | `level` | grid-uniform | depends on the parameter `level`",
             "| ✓ fits, if | (1) (2) |",
             "\n(1) grids of `expand`",
         ],

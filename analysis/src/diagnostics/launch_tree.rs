@@ -90,9 +90,9 @@ fn launch_tree<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
         .map(|(_, facts)| Finding {
             span: facts.span,
             message: format!(
-                "each block of `{kernel}` launches `{kernel}` again: a tree of small grids, one launch for each"
+                "`{kernel}` is recursive: its blocks launch a tree of small grids, each by a launch of its own"
             ),
-            label: "one launch per block, for few blocks".to_owned(),
+            label: "launches one grid of the tree".to_owned(),
             related: Vec::new(),
             help: Some("collect the launches of a grid, or run the recursion as a worklist".to_owned()),
         })

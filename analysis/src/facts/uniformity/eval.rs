@@ -490,7 +490,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 return self.settled(value, name, span);
             }
             if self.trust == Trust::Proved || from.meets(&self.written) {
-                return self.varying(format!("read from `{name}`, which this may change"), write);
+                return self.varying(format!("read from `{name}`, which may change here"), write);
             }
             apart = ", nor does what the other parameters lead to overlap with it";
         }
@@ -513,7 +513,10 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 format!("read from the shared variable {name} after a barrier"),
                 span,
             ),
-            false => self.varying(format!("{name} is in shared memory and may be written meanwhile"), span),
+            false => self.varying(
+                format!("read from shared memory: another thread may write `{name}` meanwhile"),
+                span,
+            ),
         }
     }
 
