@@ -133,7 +133,7 @@ fn the_order_of_the_null_stream_is_assumed_away() {
         result
             .assumes
             .iter()
-            .any(|a| a.contains("of those that `walk` launches into the NULL stream")),
+            .any(|a| a.contains("other grids that `walk` launches into the NULL stream")),
         "{:?}",
         result.assumes
     );

@@ -101,10 +101,7 @@ fn the_corpus_is_promoted() {
         for id in ALL {
             let result = rewrite(id, program);
             assert!(
-                result
-                    .assumes
-                    .iter()
-                    .all(|a| a.contains("of the shared memory that it may use")),
+                result.assumes.iter().all(|a| a.contains("of shared memory to spare")),
                 "{id}: {:?}",
                 result.assumes
             );
@@ -526,7 +523,7 @@ fn what_is_no_running_value() {
 fn besides_memory(result: &Rewritten) -> Vec<&String> {
     let assumes = result.assumes.iter();
     assumes
-        .filter(|a| !a.ends_with("bytes of the shared memory that it may use"))
+        .filter(|a| !a.ends_with("bytes of shared memory to spare"))
         .collect()
 }
 
