@@ -145,7 +145,7 @@ fn hover_on_a_launch_and_its_operands() {
             "| the grid | may differ |",
             "read from `row`",
             "```cuda\n",
-            "carry it one by one",
+            "store it for each launch",
         ],
     );
     let (text, about) = hover(&mut client, &path, LAUNCH, LAUNCH.find("level").unwrap());
@@ -154,7 +154,7 @@ fn hover_on_a_launch_and_its_operands() {
         &text,
         &[
             "| the grid | one value |",
-            "once for all, at every granularity",
+            "store it once, at every granularity",
             "int level, int n) {",
         ],
     );
