@@ -49,7 +49,7 @@ const RUNTIME: Runtime = Runtime {
     memory: "Worklist",
     variable: "worklist",
     runner: "Recursion",
-    without: "Without a worklist each launch goes out by itself.",
+    without: "Without a worklist, launches are made as before.",
     purpose: "Runs all grids of the recursion of",
 };
 
@@ -138,7 +138,7 @@ __device__ __forceinline__ void visit_body(gridfuse::Recursion<visit_flattened>&
 }
 
 __global__ void visit(const int* row, int* depths, int first, int depth) {
-    // Without a worklist each launch goes out by itself.
+    // Without a worklist, launches are made as before.
     gridfuse::Recursion<visit_flattened> visits({}, row, depths);
     visit_body(visits, blockIdx, gridDim, blockDim, row, depths, first, depth);
 }
