@@ -117,11 +117,11 @@ pub fn page(rows: &[Row]) -> String {
     let mut page = format!(
         "{NOTE}\n\n# Six programs of newcomers\n\nWhat you find when you open one of these programs for the first time, taken from real runs. The table says what \
          `gridfuse check` finds, which action is the best one, and its place in the menu at the launch (or at what stops the program). \
-         Then come the keys that apply it in Visual Studio Code, how many lines of the program don't stay, and how many come in their place. \
+         Then come the keys that apply it in Visual Studio Code, and how many lines of the program it removes and adds. \
          The preview says what an action assumes before anything changes; `gridfuse revert` takes a rewrite back. \
          An action that assumes something comes first in the menu and isn't \
-         *preferred*: editors have a key that applies what is preferred without a menu, where nobody has read the title.\n\n\
-         | program | findings | best action | place | keys | lines of before | lines of after |\n|---|---|---|---|---|---|---|\n"
+         *preferred*: editors have a key that applies what is preferred without a menu, its title unread.\n\n\
+         | program | findings | best action | place | keys | lines removed | lines added |\n|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
         let findings: Vec<String> = row

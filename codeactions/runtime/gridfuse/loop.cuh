@@ -68,7 +68,7 @@ struct LoopCounters {
         unsigned long long open;
     };
 
-    // tickets: each block of the loop takes one after the other
+    // tickets: each block of the loop takes one at a time
     alignas(kSliceAlignment) unsigned taken;
     alignas(kSliceAlignment) unsigned done;    // tickets whose blocks have been run
     Place places[kWaitingPlaces];              // alike

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Behind the parent. With PerGridInStream nothing is launched by the device, and the host waits for
+// After the parent. With PerGridInStream nothing is launched by the device, and the host waits for
 // nothing: it launches a grid that runs what the parent is going to collect right after the parent.
 //
 //     __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch,
@@ -72,7 +72,7 @@ __device__ __forceinline__ void count_full(bool is_first) {
 }
 
 // The blocks of a parent write down their launches in so many segments of the memory at most, as
-// atomic operations on one cursor go one after the other. Where a segment would be for a few blocks
+// atomic operations on one cursor go one at a time. Where a segment would be for a few blocks
 // only, fewer segments are sooner looked through.
 constexpr unsigned kSegments = 32;
 constexpr unsigned kSegmentBlocks = 32;
@@ -610,7 +610,7 @@ public:
     operator StreamArena() const { return arena_; }
 
 private:
-    // Whether there may be much to run behind a parent of so many threads. A graph runs more often
+    // Whether there may be much to run after a parent of so many threads. A graph runs more often
     // than it is made.
     bool is_needed(unsigned long long threads) {
         static detail::Lately lately;
