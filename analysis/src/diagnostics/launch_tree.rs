@@ -20,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
     find: launch_tree,
 };
 
-const DOC: &str = r#"Each block of a kernel launches the kernel again: a tree of small grids.
+const DOC: &str = r#"A recursive kernel launches a tree of small grids.
 
 ## What it does
 Finds recursive kernels in which one thread of each block launches the kernel again: either a child grid of several blocks, or several

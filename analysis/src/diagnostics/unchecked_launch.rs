@@ -19,7 +19,7 @@ pub(super) const KIND: Kind = Kind {
     find: unchecked_launch,
 };
 
-const DOC: &str = r#"Nobody looks whether a device-side launch failed.
+const DOC: &str = r#"A device-side launch isn't checked for errors.
 
 ## What it does
 Finds kernels and device functions that never call `cudaGetLastError()` or `cudaPeekAtLastError()`, not even in a function that they call,

@@ -32,7 +32,7 @@ What is launched next in the stream comes after the children, as before. As with
 in the arena and what is large by itself. It also launches everything in a stream that is being captured into a graph, as the host takes no
 part in that. So no launch is lost. An error of a launch by the host is left for `cudaGetLastError`.
 
-Changing the granularity takes one word, here too; with another granularity, `launchpad_for` only waits in vain.
+To change the granularity, change one word, here too; `launchpad_for` then waits for nothing and can go.
 
 ## Needs
 - What `aggregate-grid` needs.

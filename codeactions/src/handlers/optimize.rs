@@ -45,9 +45,9 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
   would save a launch.
 - Otherwise all launches of a grid become one, except where the parent has only one block. The host launches it where it waits for the
   parent anyway, right after the launch, and where no child grids are run in the launching thread.
-- There, child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to
-  do. That means: it doesn't loop, and calls nothing that loops or computes logarithms and the like. Where a thread launches in a loop they
-  don't: the other lanes of its warp would wait for each of these grids.
+- There, child grids of fewer than 32 threads run in the launching thread, if three things hold: child grids differ in size; a thread of
+  the child has little to do (it doesn't loop, and calls nothing that loops or computes logarithms and the like); and a thread doesn't
+  launch in a loop, as the other lanes of its warp would wait for each of these grids.
 - Threads that allocate memory and launch allocate together.
 - There, a block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.

@@ -45,7 +45,7 @@ device launches nothing any more, so it doesn't matter either when, or whether, 
 - The host launches the first link, with one block, and all of these launches are in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- A kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
+- A kernel with non-coherent loads (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
 - A template launches its own instance. Its launches by the host name the template arguments, or these are deduced from variables of types
   that can be written down.
 - What `promote-overlap` needs. At most one argument is known only when the link before has run: a parameter of an integer type of 32 or 64

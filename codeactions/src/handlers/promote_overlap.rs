@@ -61,7 +61,7 @@ so it doesn't matter either when, or whether, children of a running kernel run.
 - The host launches the first link, with one block, and all of these launches are in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- A kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
+- A kernel with non-coherent loads (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
 - A template launches its own instance. Its launches by the host name the template arguments, or these are deduced from variables of types
   that can be written down.
 - Something at the front of the kernel that doesn't need the link before; the condition of the launch is made of arguments that stay the

@@ -31,7 +31,7 @@ const DOC: &str = r#"Runs all child grids in threads that are there already: tho
 to a function. When a thread returns from it, wherever that is, the thread helps with what its warp or its block has launched. No thread
 waits for another one that never comes.
 
-Which threads run what is chosen while the kernel runs, by what its threads have launched (`assignment=auto`):
+With `assignment=auto`, the kernel decides at run time which threads run what, by what its threads have launched:
 
 - Small grids run in the warp. The threads of all grids that its 32 lanes have launched stand in a row, and the lanes take 32 of them at a
   time. So no lane is idle because another one has more to do.
@@ -50,8 +50,8 @@ program needs neither `-rdc=true` nor the device runtime. `auto` falls back to i
 - A child whose threads don't work together (no barrier, no shared memory, no exchange within a warp), launch nothing and aren't recursive.
 - A child with a constant block, without dynamic shared memory, that is defined above the parent.
 - A parent whose barriers all threads of a block reach, if it has any, and whose threads leave it by `return`.
-- A launch in a kernel, or in a function that can get another parameter. A thread runs what it launches besides its first grid by itself,
-  unless a grid follows.
+- A launch in a kernel, or in a function that can get another parameter. A thread runs its second and later grids itself, unless a
+  grid follows.
 - For `auto` and `grid`: what `aggregate-grid-stream` needs, and an argument that says how many threads have something to do
   (`if (i < count)`).
 

@@ -821,7 +821,7 @@ fn loads_as_if_nobody_wrote() {
         "    if (threadIdx.x == 0 && tile",
         "    out[tile] = total;\n    if (threadIdx.x == 0 && tile",
     );
-    refused(&["promote"], &program, "loads as if nobody wrote");
+    refused(&["promote"], &program, "has a non-coherent load");
     let reads = |load: &str| {
         with("    int total = ", &format!("    {load}\n    int total = ")).replace(
             "    if (threadIdx.x == 0 && tile",
@@ -834,7 +834,7 @@ fn loads_as_if_nobody_wrote() {
         "cudaSurfaceObject_t s = 0; int x; surf1Dread(&x, s, 4);",
         "cudaTextureObject_t t = 0; int x = tex1Dfetch<int>(t, 4);",
     ] {
-        refused(&["promote"], &reads(load), "loads as if nobody wrote");
+        refused(&["promote"], &reads(load), "has a non-coherent load");
     }
     rewrite(
         "promote",

@@ -416,7 +416,7 @@ fn refuse_stale_load(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, ref
     {
         let write = crate::edit::one_line::flat(site.source(span));
         refusals.add(
-            format!("`{name}` loads as if nobody wrote ({what}), so it may miss what an earlier link of the same grid has written: `{write}`"),
+            format!("`{name}` has a non-coherent load ({what}), which may miss what an earlier link of the same grid has written: `{write}`"),
             Some(place),
         );
     }
