@@ -105,7 +105,7 @@ fn hover_on_a_launch_and_its_operands() {
         &text,
         &[
             "**launch of `expand`**",
-            "in `bfs_level`: many threads launch it",
+            "in `bfs_level`: every thread that gets there launches it",
             "| *reached* | varying: only threads with `count > 0` get here",
             "| *launches* | `0 or 1` per thread, `up to blockDim` per block,",
             "| *stream* | NULL: ",

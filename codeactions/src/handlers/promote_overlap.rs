@@ -50,8 +50,8 @@ __global__ void walk(const int* in, int* sums, int* state, int n, int tile) {
 ```
 
 ## Why it can't hang
-Blocks take the numbers of links in order, when they run. So all links before a waiting one have blocks that run or have run. The first of
-them that isn't done waits for nobody, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
+Blocks take the numbers of links in order, when they run. So every earlier link is running or done. The earliest unfinished one
+waits for nothing, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
 where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. The device launches nothing any more,
 so it doesn't matter either when, or whether, children of a running kernel run.
 

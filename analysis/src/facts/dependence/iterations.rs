@@ -113,7 +113,7 @@ impl<'db> Inside<'_, 'db> {
         };
         if counted.is_none() && !matches!(body.stmt(self.stmt).kind, StmtKind::RangeFor { .. }) {
             return Iterations::Unknown(Doubt {
-                reason: "the loop doesn't count in even steps".to_owned(),
+                reason: "the loop's counter isn't understood".to_owned(),
                 place: Some((self.function, self.span)),
                 pair: None,
             });
