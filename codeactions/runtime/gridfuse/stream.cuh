@@ -223,7 +223,7 @@ class StreamBatch {
     static_assert(detail::valid_block(dim3(X, Y, Z)), "no block can have this size");
 
 public:
-    /// Runs the child's code, for one block of a child grid after the other. Called once, by every
+    /// Runs the child's code, for the blocks of child grids one at a time. Called once, by every
     /// thread of the kernel: `body(blockIdx, gridDim, blockDim, args)` gets what the built-in
     /// variables would have been in a launch of its own, and that launch's arguments; `threadIdx`
     /// is the built-in. Nothing keeps the threads of this block together between two blocks of
@@ -242,7 +242,7 @@ public:
                       });
     }
 
-    /// The same, for one thread of a child grid after the other, and only for those that have
+    /// The same, for the threads of child grids one at a time, and only for those that have
     /// something to do: `Args` has a member function `threads()`, which says that in a grid with
     /// these arguments no thread does anything but the first so many. `body(threadIdx, blockIdx,
     /// gridDim, blockDim, args)` runs as that thread, and meets no others of its block or its warp.
