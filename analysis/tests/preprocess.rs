@@ -681,6 +681,16 @@ fn directives_by_another_spelling_are_parsed() {
         " %: define A 8",
         "%:pragma once",
         "%:if 0\nint (;\n%:endif",
+        "#\x0cundef A",
+        " \x0b # \x0cdefine A 8",
+        "#/**/undef A",
+        "# /* again */ define A 8",
+        "#/* over\n   two lines */ undef A",
+        "/* first */ # /* ä */ undef A",
+        "#\\\nundef A",
+        "# \\\n define A 8",
+        "%: /**/ undef A",
+        "#/**/if 0\nint (;\n#\x0cendif",
     ] {
         let text = format!("#define A 1\n{directive}\nenum {{ kWide = 3 }};\n{CHILD}");
         let program = Program::new(&text);

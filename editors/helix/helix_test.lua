@@ -65,7 +65,7 @@ type(' a')
 wait('the actions', sees('Collect launches per block'))
 local above
 for number, line in ipairs(vim.split(screen(), '\n')) do
-  if line:find('Optimize the launch', 1, true) then
+  if line:find('Best: ', 1, true) then
     above = number
   elseif line:find('Collect launches per block', 1, true) then
     -- The first one, which is the best, is chosen.

@@ -4,7 +4,8 @@
 use gridfuse_analysis::base::db::{Database, Db};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprId, ExprKind, body};
 use gridfuse_codeactions::api::rewrite::{Offered, Options, Rewrite, Target};
@@ -58,6 +59,9 @@ const TAKES: [&str; 2] = ["launch", "launch_at_once"];
 
 /// What stands for the granularity of launches that are left to the kernel's own threads, and to a grid that may follow.
 const IN_PARENT: &str = "ThreadReuseInStream";
+
+/// Templates that hand a collector on to each other: more aren't looked at.
+const MOST_CALLERS: u32 = 4;
 
 /// A collector that a function declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,8 +139,9 @@ pub fn argument_names(db: &dyn Db, collector: &Collector<'_>) -> Vec<String> {
     });
     let text = collector.child.file(db).text(db);
     let fields = text
-        .split_once(&format!("struct {kernel}_args {{"))
-        .and_then(|(_, rest)| rest.split_once('}'));
+        .split_once(&format!("struct {kernel}_args"))
+        .and_then(|(_, rest)| rest.trim_start().strip_prefix('{'))
+        .and_then(|rest| rest.split_once('}'));
     let Some((fields, _)) = fields else {
         return Vec::new();
     };
@@ -206,6 +211,45 @@ pub fn started<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Start<'
 
 /// The collectors of a function.
 pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Collector<'db>> {
+    let mut found = declared(db, function);
+    found.extend(handed_on(db, function, MOST_CALLERS));
+    found
+}
+
+/// The collectors that a template takes by parameters of types that are template parameters, as rewrites write them: those of the same
+/// names of the functions that call it, which `callers` may take from theirs.
+fn handed_on<'db>(db: &'db dyn Db, function: FunctionItem<'db>, callers: u32) -> Vec<Collector<'db>> {
+    let signature = function.signature(db);
+    if !function.has_body(db) || signature.template_types.is_empty() || callers == 0 {
+        return Vec::new();
+    }
+    let body = body(db, function);
+    let taken = body.params.iter().map(|param| body.binding(*param)).filter(|param| {
+        param.ty.reference && !param.ty.const_base && signature.template_types.contains(&param.ty.base)
+    });
+    let names: Vec<&str> = taken.map(|param| param.name.as_str()).collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let own = unqualified(function.name(db));
+    let mut found: Vec<Collector<'db>> = Vec::new();
+    for caller in &items(db, function.file(db)).functions {
+        if *caller == function || !caller.has_body(db) || !caller.text(db).contains(own) {
+            continue;
+        }
+        let known = declared(db, *caller).into_iter().chain(handed_on(db, *caller, callers - 1));
+        for collector in known {
+            if names.contains(&collector.name.as_str()) && found.iter().all(|other| other.name != collector.name) {
+                let launches = launches(db, function, &collector.name);
+                found.push(Collector { launches, ..collector });
+            }
+        }
+    }
+    found
+}
+
+/// The collectors whose types a function names.
+fn declared<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Collector<'db>> {
     let text = function.text(db);
     if !function.has_body(db) || !COLLECTORS.iter().any(|(start, _)| text.contains(start)) {
         return Vec::new();
@@ -233,38 +277,45 @@ pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Coll
             Runs::Named(suffix) => child_of(db, function, kernel.split(['<', ',']).next()?.trim(), suffix)?,
             Runs::Itself => kernel_of(db, function),
         };
-        let launches = body.exprs.iter().filter_map(|expr| {
-            let ExprKind::Call { callee, args, .. } = &expr.kind else {
-                return None;
-            };
-            let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(*callee)).kind else {
-                return None;
-            };
-            let object = body.expr(body.strip_parens(*base)).span;
-            if !TAKES.contains(&field.as_str()) || object.text(&text) != name {
-                return None;
-            }
-            let listed = args
-                .iter()
-                .position(|arg| matches!(body.expr(*arg).kind, ExprKind::InitList(_)));
-            let arguments = match listed.map(|at| &body.expr(args[at]).kind) {
-                Some(ExprKind::InitList(items)) => items.clone(),
-                _ => Vec::new(),
-            };
-            Some(CollectedCall {
-                span: expr.span,
-                config: args.get(..listed.unwrap_or(args.len()))?.to_vec(),
-                arguments,
-            })
-        });
         Some(Collector {
             name: name.to_owned(),
             granularity: granularity.trim().trim_start_matches("gridfuse::").to_owned(),
             child,
-            launches: launches.collect(),
+            launches: launches(db, function, name),
         })
     });
     declared.collect()
+}
+
+/// The launches that a function gives to a collector.
+fn launches(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> Vec<CollectedCall> {
+    let text = function.text(db);
+    let body = body(db, function);
+    let launches = body.exprs.iter().filter_map(|expr| {
+        let ExprKind::Call { callee, args, .. } = &expr.kind else {
+            return None;
+        };
+        let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(*callee)).kind else {
+            return None;
+        };
+        let object = body.expr(body.strip_parens(*base)).span;
+        if !TAKES.contains(&field.as_str()) || object.text(&text) != name {
+            return None;
+        }
+        let listed = args
+            .iter()
+            .position(|arg| matches!(body.expr(*arg).kind, ExprKind::InitList(_)));
+        let arguments = match listed.map(|at| &body.expr(args[at]).kind) {
+            Some(ExprKind::InitList(items)) => items.clone(),
+            _ => Vec::new(),
+        };
+        Some(CollectedCall {
+            span: expr.span,
+            config: args.get(..listed.unwrap_or(args.len()))?.to_vec(),
+            arguments,
+        })
+    });
+    launches.collect()
 }
 
 /// The kernel that users know: that of which `aggregated` is the aggregated form, where it is there, and has the name without the suffix.
@@ -287,7 +338,8 @@ fn child_of<'db>(
 pub fn runs_for_a_collector(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let text = function.text(db);
     let parameters = function.signature(db).params_span.text(&text);
-    COLLECTORS.iter().any(|(start, _)| parameters.contains(start))
+    let by_name = COLLECTORS.iter().any(|(start, _)| parameters.contains(start));
+    by_name || !function.signature(db).kernel && !handed_on(db, function, MOST_CALLERS).is_empty()
 }
 
 /// The kernel whose body a function is, where a rewrite has moved it there; else the function itself.
@@ -385,6 +437,43 @@ __global__ void parent(int* out, int n, gridfuse::Arena arena) {
         assert_eq!(kernel_of(db, *body), *parent);
         assert_eq!(kernel_of(db, *child), *child);
         assert_eq!(super::count(db, *body), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn templates_get_the_collectors_of_their_callers() -> Result<(), &'static str> {
+        let program = r#"
+struct node_args { int n; };
+template <int N> __global__ void node_aggregated(gridfuse::Batch<node_args> batch, int* out);
+template <class Nodes> __device__ void split(Nodes& nodes, int n) { nodes.launch(2, 32, {n}); }
+template <int N, class Nodes, class Other> __device__ void node_body(Nodes& nodes, Other& other, int* out, int n) {
+    other.launch(1);
+    nodes.launch(1, 32, {n});
+    split(nodes, n);
+}
+template <int N> __global__ void node(int* out, int n, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerGrid, node_aggregated<N>> nodes(arena, out);
+    Thing other;
+    node_body<N>(nodes, other, out, n);
+}
+"#;
+        let mut host = Host::new();
+        let file = host.set_file("/a.cu".as_ref(), program);
+        let db = host.db();
+        let named = |name: &str| {
+            let mut functions = items(db, file).functions.iter().copied();
+            functions.find(|f| f.has_body(db) && f.name(db) == name).ok_or("no function")
+        };
+        let node = named("node")?;
+        for name in ["split", "node_body"] {
+            let found = collectors(db, named(name)?);
+            let told: Vec<_> = found
+                .iter()
+                .map(|c| (c.name.as_str(), c.group(), c.child, c.launches.len()))
+                .collect();
+            assert_eq!(told, [("nodes", Some("grid"), node, 1)], "{name}");
+        }
+        assert_eq!(kernel_of(db, named("node_body")?), node);
         Ok(())
     }
 

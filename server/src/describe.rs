@@ -23,8 +23,9 @@ use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
 use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 
+use crate::best_title::title_at;
 use crate::collected::{CollectedCall, Collector, argument_names, fitting, kernel_of};
-use crate::launches::{LaunchSite, around, overlap, place_in};
+use crate::launches::{LaunchSite, REPLACES_WAIT, around, is_wait, overlap, place_in};
 use crate::line_index::line_index;
 use crate::schema;
 
@@ -337,7 +338,7 @@ impl<'a> Describe<'a> {
                 .iter()
                 .map(|(rewrite, edit)| schema::RewriteVerdict {
                     rewrite: rewrite.id,
-                    title: rewrite.title,
+                    title: rewrite.title.into(),
                     verdict: match edit.assumptions.is_empty() {
                         true => "eligible",
                         false => "assumes",
@@ -529,7 +530,7 @@ impl<'a> Describe<'a> {
                 let (verdict, reasons) = verdict_parts(verdict);
                 schema::RewriteVerdict {
                     rewrite: rewrite.id,
-                    title: rewrite.title,
+                    title: title_at(self.db, rewrite, site.id),
                     verdict,
                     refuted: verdict == "assumes" && reasons.iter().any(|reason| against.contains(reason)),
                     reasons: self.reasons(&reasons),
@@ -541,15 +542,12 @@ impl<'a> Describe<'a> {
 
     /// What becomes of a wait for child grids.
     fn replacement(&self, wait: FileRange) -> Option<schema::RewriteVerdict> {
-        let fix = rewrite_by_id("replace-device-sync")?;
-        if !self.text(wait).contains("Synchronize") {
-            return None;
-        }
+        let fix = rewrite_by_id(REPLACES_WAIT).filter(|_| is_wait(self.db, wait))?;
         let verdict = Verdict::of(&fix.apply(self.db, wait, &Options::default()));
         let (verdict, reasons) = verdict_parts(verdict);
         Some(schema::RewriteVerdict {
             rewrite: fix.id,
-            title: fix.title,
+            title: fix.title.into(),
             verdict,
             reasons: self.reasons(&reasons),
             refuted: false,
@@ -597,14 +595,15 @@ impl<'a> Describe<'a> {
             .iter()
             .filter_map(|id| {
                 let rewrite = rewrite_by_id(id)?;
-                let (place, edit) = match rewrite.target {
+                let (place, edit, title) = match rewrite.target {
                     Target::Place(_) => {
                         let edit = rewrite.apply(self.db, diagnostic.place, &Options::default()).ok()?;
-                        (diagnostic.place, edit)
+                        (diagnostic.place, edit, rewrite.title.into())
                     }
                     Target::Launch(_) => {
                         let site = site?;
-                        (site.place, rewrite.edit(self.db, site.id, &Options::default()).ok()?)
+                        let edit = rewrite.edit(self.db, site.id, &Options::default()).ok()?;
+                        (site.place, edit, title_at(self.db, rewrite, site.id))
                     }
                 };
                 // Nobody is to be talked into what is known to be wrong; `explain` tells of it. And what optimizes may do what another does.
@@ -625,7 +624,7 @@ impl<'a> Describe<'a> {
                 }
                 Some(schema::Fix {
                     rewrite: rewrite.id,
-                    title: rewrite.title,
+                    title,
                     assumptions,
                     command,
                 })

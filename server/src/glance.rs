@@ -21,7 +21,7 @@ pub fn glance(launch: &Launch) -> Glance<'_> {
     let mut fitting = told_rewrites(launch).filter(|rewrite| fits(rewrite)).peekable();
     let best = fitting.peek().copied();
     Glance {
-        fit: fitting.count(),
+        fit: fitting.count() - usize::from(is_twin(launch)),
         best,
     }
 }
@@ -34,32 +34,47 @@ fn fits(rewrite: &RewriteVerdict) -> bool {
 /// A step of a plan, `reuse-threads=grid`, by the title of its rewrite, as a part of a sentence.
 fn in_words(step: &str) -> String {
     let id = step.split('=').next().unwrap_or(step);
-    let Some(rewrite) = rewrite_by_id(id) else {
-        return step.to_owned();
-    };
-    let mut title = rewrite.title.chars();
+    rewrite_by_id(id).map_or_else(|| step.to_owned(), |rewrite| first_small(rewrite.title))
+}
+
+/// A title within a sentence.
+fn first_small(title: &str) -> String {
+    let mut title = title.chars();
     title
         .next()
         .map(|first| first.to_lowercase().chain(title).collect())
         .unwrap_or_default()
 }
 
+/// Whether what optimizes does one thing, which another rewrite does as well: it's one entry of the menu.
+fn is_twin(launch: &Launch) -> bool {
+    let plans = told_rewrites(launch).filter_map(|rewrite| rewrite.plan.as_ref());
+    plans.filter(|plan| plan.steps.len() == 1).any(|plan| {
+        let step = plan.steps[0].rewrite.as_str();
+        let (id, value) = step.split_once('=').unwrap_or((step, ""));
+        let as_usual = value.is_empty()
+            || rewrite_by_id(id).is_some_and(|rewrite| rewrite.options.iter().any(|option| option.default == value));
+        as_usual && told_rewrites(launch).any(|rewrite| rewrite.rewrite == id && fits(rewrite))
+    })
+}
+
 impl Glance<'_> {
-    /// `11 rewrites fit; best: Optimize the launch (collect per grid; run right after the parent)`, without a full stop.
+    /// `11 rewrites fit; best: run small grids as a loop, collect launches per grid`, without a full stop.
     pub fn sentence(&self) -> String {
         let Some(best) = self.best else {
             return "no rewrite fits".to_owned();
         };
-        let steps = match &best.plan {
-            Some(plan) if !plan.steps.is_empty() => {
-                let steps: Vec<String> = plan.steps.iter().map(|step| in_words(&step.rewrite)).collect();
-                format!(" ({})", steps.join(", "))
-            }
-            _ => String::new(),
+        let steps: Vec<String> = match &best.plan {
+            Some(plan) => plan.steps.iter().map(|step| in_words(&step.rewrite)).collect(),
+            None => Vec::new(),
+        };
+        let best = match steps.is_empty() {
+            true => first_small(&best.title),
+            false => steps.join(", "),
         };
         match self.fit {
-            1 => format!("1 rewrite fits: {}{steps}", best.title),
-            fit => format!("{fit} rewrites fit; best: {}{steps}", best.title),
+            1 => format!("1 rewrite fits: {best}"),
+            fit => format!("{fit} rewrites fit; best: {best}"),
         }
     }
 

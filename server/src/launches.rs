@@ -3,7 +3,7 @@
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
-use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, launches};
+use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, launches, waits_after};
 use gridfuse_analysis::hir::extents::functions_near;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{launches_by_name, may_launch as may_launch_any};
@@ -70,6 +70,21 @@ pub fn in_file<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<LaunchSite<'db>> {
         .collect();
     sites.sort_by_key(|site| site.place.range);
     sites
+}
+
+/// The rewrite that replaces a wait for child grids.
+pub const REPLACES_WAIT: &str = "replace-device-sync";
+
+/// The call by which a launch's function waits for the child grids afterwards.
+pub fn wait_for(db: &dyn Db, site: &LaunchSite<'_>) -> Option<FileRange> {
+    let waits = waits_after(db, site.id.function);
+    let wait = waits.get(site.id.index as usize).copied().flatten()?;
+    Some(site.at(db, wait.span)).filter(|place| is_wait(db, *place))
+}
+
+/// A call that waits, not a function that does.
+pub fn is_wait(db: &dyn Db, place: FileRange) -> bool {
+    place.range.text(&place.file.text(db)).contains("Synchronize")
 }
 
 /// Two ranges have a byte in common, or touch where one of them is empty.

@@ -1,6 +1,7 @@
 //! What the `gridfuse` binary does: language server and command line for CUDA dynamic parallelism. A library so that a fuzzer can
 //! reach it.
 
+mod best_title;
 mod bounds;
 mod changes;
 mod cli;

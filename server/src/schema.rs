@@ -3,6 +3,8 @@
 //! Lines and columns count from 1, columns in bytes of UTF-8; offsets are bytes from the start of the file. Fields that are
 //! `null` or lists that are empty are always present, so that a consumer need not test for them.
 
+use std::borrow::Cow;
+
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::facts::launch::Launchers;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -141,8 +143,8 @@ pub struct Finding {
 pub struct Fix {
     /// Id of the rewrite.
     pub rewrite: &'static str,
-    /// Its title.
-    pub title: &'static str,
+    /// What it does, as the title of an action.
+    pub title: Cow<'static, str>,
     /// What it takes for granted; empty when the analysis proved it right.
     pub assumptions: Vec<Note>,
     /// The command that shows the edit as a diff.
@@ -293,8 +295,8 @@ pub struct Threads {
 pub struct RewriteVerdict {
     /// Id of the rewrite.
     pub rewrite: &'static str,
-    /// Its title.
-    pub title: &'static str,
+    /// What it does, as the title of an action.
+    pub title: Cow<'static, str>,
     /// `eligible`, `assumes` or `ineligible`.
     pub verdict: &'static str,
     /// What is assumed, or why not.

@@ -75,7 +75,7 @@ fn row(file: &'static str, what: &'static str) -> Row {
     let title = |action: &Value| action["title"].as_str().unwrap_or_default().to_owned();
     let best = match findings.contains("device-sync") {
         true => "Replace the wait for child grids",
-        false => "Optimize the launch",
+        false => "Best: ",
     };
     let position = enabled.iter().position(|action| title(action).starts_with(best));
     let position = position.unwrap_or_else(|| panic!("{file}: no `{best}` in {actions:#?}"));
@@ -119,8 +119,7 @@ pub fn page(rows: &[Row]) -> String {
          `gridfuse check` finds, which action is the best one, and its place in the menu at the launch (or at what stops the program). \
          Then come the keys that apply it in Visual Studio Code, and how many lines of the program it removes and adds. \
          The preview says what an action assumes before anything changes; `gridfuse revert` takes a rewrite back. \
-         An action that assumes something comes first in the menu and isn't \
-         *preferred*: editors have a key that applies what is preferred without a menu, its title unread.\n\n\
+         The best action is the *preferred* one, too: editors have a key that applies it without a menu.\n\n\
          | program | findings | best action | place | keys | lines removed | lines added |\n|---|---|---|---|---|---|---|\n"
     );
     for row in rows {

@@ -135,7 +135,7 @@ fn menus_keep_the_rules_for_the_program_of_every_page() {
             let titles = actions.iter().filter(is_enabled).map(|action| text_of(action, "title"));
             for listed in titles {
                 // The best one may do what this one does: then it stands in its place.
-                let twin = listed.starts_with("Optimize the launch");
+                let twin = listed.starts_with("Best: ");
                 offered.set(offered.get() || twin || listed.starts_with(title));
             }
         });

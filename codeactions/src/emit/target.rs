@@ -379,12 +379,19 @@ pub fn prepend_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRan
             ", ".to_owned()
         } else {
             let head = before.trim_start();
-            let laid_out = style.declaration(style::columns(own), head, &items, ",");
-            if let Some(laid_out) = laid_out.strip_prefix(head).and_then(|code| code.strip_suffix(',')) {
-                items = laid_out.replace('\n', &format!("{}{own}", style.newline));
-            }
-            let align = " ".repeat(head.chars().count());
-            format!(",{}{own}{align}", style.newline)
+            let align = match column + items.chars().count() < style.width {
+                true => format!("{own}{}", " ".repeat(head.chars().count())),
+                false => {
+                    // Behind the parenthesis there is no room: the items begin a line of their own, and the others the next.
+                    let align = format!("{own}{}", style.unit);
+                    let broken = style.declaration(style::columns(&align), "", &items, ",");
+                    let broken = broken.strip_suffix(',').unwrap_or(&broken);
+                    let newline = format!("{}{align}", style.newline);
+                    items = format!("{newline}{}", broken.replace('\n', &newline));
+                    align
+                }
+            };
+            format!(",{}{align}", style.newline)
         };
         edit.insert(file, list.start + 1, format!("{items}{comma}"));
     }

@@ -69,12 +69,8 @@ pub fn delete(site: &Site<'_>, statement: StmtId, edit: &mut EditBuilder<'_>) {
             .text
             .get(end..last)
             .is_some_and(|rest| rest.trim().is_empty() && rest.ends_with('\n'));
-    if joins_lines(source) {
-        edit.delete_lines(place);
-        return;
-    }
-    if !alone {
-        // Where other code stands in the line, so does the note.
+    if !alone || joins_lines(source) {
+        // Where other code stands in the line, so does the note; and a backslash at the end of a line does no harm in it.
         if source.contains("*/") {
             let text = "what stands there with a comment in it can't be removed so that it can be put back; take the comment away";
             edit.refuse(Reason {

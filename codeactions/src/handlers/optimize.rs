@@ -1,7 +1,7 @@
 //! `optimize`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::{Child, LaunchId, Stream};
+use gridfuse_analysis::facts::launch::{Child, LaunchId, Stream, in_recursion};
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::rewrite_by_id;
@@ -53,6 +53,7 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
 - A kernel of one block that launches itself becomes one grid, by `promote-lookback`, `promote-overlap` or `promote`; one that
   launches itself into `cudaStreamTailLaunch` becomes a loop, by `persistent-loop`, and so do kernels that launch each other in turn.
+- A recursion becomes a worklist in one grid, by `flatten-recursion`, where that fits: no launch is left.
 
 It can't know how skewed the data are. The numbers are constants in the result, to be tuned.
 
@@ -153,7 +154,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
 }
 
 /// In the order in which they are tried, and why.
-const PROMOTIONS: [(&str, &str); 4] = [
+const PROMOTIONS: [(&str, &str); 5] = [
     (
         "persistent-loop",
         "an iteration that waits in the kernel for the one before begins sooner than a launch",
@@ -167,6 +168,10 @@ const PROMOTIONS: [(&str, &str); 4] = [
         "a link can begin before it gets what it needs from the one before",
     ),
     ("promote", "waiting for a flag takes a fraction of the time of a launch"),
+    (
+        "flatten-recursion",
+        "a worklist in one grid costs a fraction of a launch for each call",
+    ),
 ];
 
 /// What `optimize` does to a launch, or why nothing.
@@ -259,7 +264,11 @@ impl Plan {
         let in_turn = site.facts.stream == Stream::TailLaunch;
         let mut without = Vec::new();
         for (id, why) in PROMOTIONS {
-            let fits = itself || in_turn && id == "persistent-loop";
+            let fits = match id {
+                "flatten-recursion" => in_recursion(db, site.id),
+                "persistent-loop" => itself || in_turn,
+                _ => itself,
+            };
             if !fits {
                 continue;
             }

@@ -11,6 +11,7 @@ use super::fitted_table::FittedTable;
 use super::output::{count, json};
 use super::project::{Project, located};
 use super::site::{At, launches_at, list_places, split_location};
+use super::wrapped::wrapped;
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::collected::collectors;
 use crate::describe::{Describe, dependence_rows, launchers, recursion, told_rewrites};
@@ -89,12 +90,14 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
             return Ok(CLEAN);
         }
         for launch in &launches {
-            text(launch, out)?;
-            writeln!(out)?;
+            let mut told = Vec::new();
+            text(launch, &mut told)?;
+            writeln!(out, "{}", wrapped(&String::from_utf8_lossy(&told)))?;
         }
         for launch in &collected {
-            collected_text(launch, out)?;
-            writeln!(out)?;
+            let mut told = Vec::new();
+            collected_text(launch, &mut told)?;
+            writeln!(out, "{}", wrapped(&String::from_utf8_lossy(&told)))?;
         }
         if launches.is_empty() && collected.is_empty() {
             writeln!(out, "{name}: no kernel launches another")?;

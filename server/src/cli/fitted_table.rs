@@ -5,9 +5,6 @@ use std::io::{self, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-/// More reasons than these aren't told: who wants them all asks for JSON.
-const MOST_LINES: usize = 8;
-
 /// Fewer characters are no room for reasons.
 const LEAST_ROOM: usize = 12;
 
@@ -55,10 +52,6 @@ impl FittedTable {
     fn print_in(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
         let (widths, room) = self.widths(width);
         let numbered = self.numbered(room);
-        let told = match numbered.len() {
-            all if all <= MOST_LINES => all,
-            _ => MOST_LINES - 1,
-        };
         let mut table = Table::new();
         table
             .load_style(presets::UTF8_FULL_CONDENSED)
@@ -69,12 +62,7 @@ impl FittedTable {
             let mut numbers: Vec<usize> = reasons.iter().filter_map(number).collect();
             numbers.sort_unstable();
             numbers.dedup();
-            let mut words: Vec<String> = numbers
-                .iter()
-                .filter(|n| **n < told)
-                .map(|n| format!("({})", n + 1))
-                .collect();
-            words.extend(numbers.iter().any(|n| *n >= told).then(|| "…".to_owned()));
+            let words: Vec<String> = numbers.iter().map(|n| format!("({})", n + 1)).collect();
             let reason = match numbers.is_empty() {
                 true => reasons.join("; "),
                 false => words.join(" "),
@@ -89,11 +77,8 @@ impl FittedTable {
             table.add_row(fitted.collect::<Vec<String>>());
         }
         writeln!(out, "{table}")?;
-        for (index, reason) in numbered.iter().take(told).enumerate() {
+        for (index, reason) in numbered.iter().enumerate() {
             writeln!(out, "  ({}) {reason}", index + 1)?;
-        }
-        if numbered.len() > told {
-            writeln!(out, "  … and {} more, which --format json has", numbered.len() - told)?;
         }
         Ok(())
     }
@@ -124,7 +109,7 @@ impl FittedTable {
         }
     }
 
-    /// The reasons that stand below: those that most rows have first, as they are worth most.
+    /// The reasons that stand below, in the order of the rows.
     fn numbered(&self, room: usize) -> Vec<String> {
         let mut below: Vec<&String> = Vec::new();
         // What stands below for one row does for others: then all that these have.
@@ -145,8 +130,8 @@ impl FittedTable {
                 break;
             }
         }
-        let rows = |reason: &String| self.rows.iter().filter(|(_, reasons)| reasons.contains(reason)).count();
-        below.sort_by_key(|reason| std::cmp::Reverse(rows(reason)));
+        let row = |reason: &String| self.rows.iter().position(|(_, reasons)| reasons.contains(reason));
+        below.sort_by_key(|reason| row(reason));
         below.into_iter().cloned().collect()
     }
 }
@@ -164,9 +149,13 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 fn terminal_width() -> usize {
+    known_width().unwrap_or(USUAL_WIDTH)
+}
+
+/// How wide `COLUMNS` or the terminal says that it is.
+pub fn known_width() -> Option<usize> {
     let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let width = asked.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)));
-    width.unwrap_or(USUAL_WIDTH)
+    asked.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
 }
 
 #[cfg(test)]
@@ -215,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_told_once_and_not_without_end() -> io::Result<()> {
+    fn reasons_are_told_once() -> io::Result<()> {
         let mut table = FittedTable::new(&["rewrite", "because"], 1).with_reasons_below();
         let many: Vec<String> = (0..20).map(|n| format!("reason {n}")).collect();
         table.row(words(&["a"]), many);
@@ -223,11 +212,9 @@ mod tests {
         table.row(words(&["c"]), Vec::new());
         let text = printed(&table, 80)?;
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
-        assert_eq!(lines.len(), MOST_LINES, "{text}");
-        // What decides about most comes first.
-        assert_eq!(lines[0], "  (1) reason 19", "{text}");
-        assert_eq!(lines[7], "  … and 13 more, which --format json has", "{text}");
-        assert!(text.contains("(1) (2) (3) (4) (5) (6) (7) …"), "{text}");
+        assert_eq!(lines.len(), 20, "{text}");
+        assert_eq!(lines[0], "  (1) reason 0", "{text}");
+        assert!(text.contains("│ b       ┆ (20)"), "{text}");
         Ok(())
     }
 }

@@ -25,6 +25,7 @@ mod schema;
 mod site;
 mod snippet;
 mod tune;
+mod wrapped;
 mod write;
 
 pub use diff::unified;

@@ -25,10 +25,13 @@ use tower_lsp_server::ls_types::{
 use super::convert::path_of;
 use super::measure;
 use super::state::Snapshot;
+use crate::best_title::title_at;
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
-use crate::launches::{LaunchSite, around, by_function, function_at, overlap, overlapping, place_in};
+use crate::launches::{
+    LaunchSite, REPLACES_WAIT, around, by_function, function_at, overlap, overlapping, place_in, wait_for,
+};
 use crate::line_index::line_index;
 use crate::measure::kernel::Sources;
 
@@ -347,16 +350,15 @@ fn of_launch(
         .collect();
     let refuted = refuted(db, site.id.function);
     let is_refuted = |reasons: &[Reason]| reasons.iter().any(|r| refuted.contains(r));
-    // The best one, which the menu shows first. Preferred it is only where it takes nothing for granted: editors have keys that apply the
-    // preferred action without a menu, where nobody has read how many things the title says that it assumes.
+    // The best one, which the menu shows first: editors have a key that applies it without a menu.
+    let fits = |verdict: &Verdict| match verdict {
+        Verdict::Eligible => true,
+        Verdict::Assumes(reasons) => !is_refuted(reasons),
+        Verdict::Ineligible(_) => false,
+    };
     let preferred = verdicts
         .iter()
-        .find(|(_, verdict)| match verdict {
-            Verdict::Eligible => true,
-            Verdict::Assumes(reasons) => !is_refuted(reasons),
-            Verdict::Ineligible(_) => false,
-        })
-        .filter(|(_, verdict)| *verdict == Verdict::Eligible)
+        .find(|(_, verdict)| fits(verdict))
         .map(|(rewrite, _)| rewrite.id);
     verdicts
         .iter()
@@ -366,15 +368,16 @@ fn of_launch(
             if matches!(verdict, Verdict::Assumes(reasons) if is_refuted(reasons)) {
                 mends.clear();
             }
+            let own = title_at(db, rewrite, site.id);
             let mut action = CodeAction {
-                title: rewrite.title.to_string(),
+                title: own.to_string(),
                 kind: Some(kind_of(rewrite, false)),
                 ..CodeAction::default()
             };
             let refused = match verdict {
                 Verdict::Ineligible(reasons) => Some(join(reasons)),
                 Verdict::Assumes(reasons) => {
-                    action.title = title(rewrite, reasons);
+                    action.title = title(&own, reasons);
                     None
                 }
                 Verdict::Eligible => None,
@@ -435,7 +438,7 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
         };
         let preferred = proven && mends.is_some() && fix.unattended && snapshot.session.preferred_actions;
         let action = CodeAction {
-            title: title(fix, &edit.assumptions),
+            title: title(fix.title, &edit.assumptions),
             kind: Some(kind_of(fix, fixes && mends.is_some())),
             diagnostics: mends.map(|d| vec![snapshot.diagnostic(d)]),
             is_preferred: preferred.then_some(true),
@@ -450,6 +453,18 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
             offer(fix, diagnostic.place, Some(diagnostic));
         }
     }
+    // Nothing else fits a launch for which the kernel waits, until that is mended.
+    let launches = overlapping(db, file, range);
+    let mut waits: Vec<FileRange> = launches.iter().filter_map(|site| wait_for(db, site)).collect();
+    waits.dedup();
+    for wait in waits {
+        let stopped = diagnostics(db, file).iter().find(|found| found.place == wait);
+        if let (Some(found), Some(fix)) = (stopped, place_rewrite(REPLACES_WAIT))
+            && !here.iter().any(|seen| seen.place == wait)
+        {
+            offer(fix, wait, Some(found));
+        }
+    }
     for fix in of_places().filter(|fix| fix.target == Target::Place(Offered::Everywhere)) {
         offer(fix, FileRange { file, range }, None);
     }
@@ -458,12 +473,12 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
 
 /// The title in a menu, with how many things the rewrite assumes: `Collect launches per block — 1 assumption`. What they are, the edit's
 /// annotation and the hover say.
-fn title(rewrite: &Rewrite, assumptions: &[Reason]) -> String {
+fn title(own: &str, assumptions: &[Reason]) -> String {
     let texts: BTreeSet<&str> = assumptions.iter().map(|reason| reason.text.as_str()).collect();
     match texts.len() {
-        0 => rewrite.title.to_owned(),
-        1 => format!("{} — 1 assumption", rewrite.title),
-        several => format!("{} — {several} assumptions", rewrite.title),
+        0 => own.to_owned(),
+        1 => format!("{own} — 1 assumption"),
+        several => format!("{own} — {several} assumptions"),
     }
 }
 
@@ -522,7 +537,7 @@ fn edit(snapshot: &Snapshot, site: &LaunchSite<'_>, rewrite: &'static Rewrite) -
     let edit = rewrite
         .edit(&snapshot.db, site.id, &Options::default())
         .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;
-    workspace_edit(snapshot, &edit, rewrite.title)
+    workspace_edit(snapshot, &edit, &title_at(&snapshot.db, rewrite, site.id))
 }
 
 /// An edit for the client, with the files that it creates where they aren't there yet. It's refused where it leads out of the workspace.

@@ -248,12 +248,26 @@ impl Snapshot {
                 let annotation = ChangeAnnotation {
                     label: label.to_string(),
                     needs_confirmation: Some(false),
-                    description: Some(format!("assumes {}", assumptions.join("; "))),
+                    description: Some(format!("assumes {}", listed(&assumptions))),
                 };
                 HashMap::from([(ASSUMPTIONS.to_string(), annotation)])
             }),
             ..WorkspaceEdit::default()
         })
+    }
+}
+
+/// Sentences, each with its number where there are several: there may be semicolons in them.
+fn listed(sentences: &[&str]) -> String {
+    match sentences {
+        [only] => (*only).to_owned(),
+        several => {
+            let numbered = several
+                .iter()
+                .enumerate()
+                .map(|(index, text)| format!("({}) {text}", index + 1));
+            numbered.collect::<Vec<String>>().join("; ")
+        }
     }
 }
 

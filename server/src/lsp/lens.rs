@@ -7,7 +7,7 @@ use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
-use gridfuse_codeactions::handlers::of_launches;
+use gridfuse_codeactions::handlers::{of_launches, place_rewrite};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
@@ -19,7 +19,7 @@ use super::measure;
 use super::measured;
 use super::state::Snapshot;
 use crate::collected;
-use crate::launches::{LaunchSite, by_function, place_in};
+use crate::launches::{LaunchSite, REPLACES_WAIT, by_function, place_in, wait_for};
 
 /// What a lens needs to be resolved later.
 #[derive(Debug, Serialize, Deserialize)]
@@ -250,6 +250,15 @@ fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[F
             if !usable.contains(rewrite.id) && !matches!(verdict(), Verdict::Ineligible(_)) {
                 usable.insert(rewrite.id);
             }
+        }
+    }
+    let waits = sites.iter().filter_map(|site| wait_for(&snapshot.db, site));
+    let replaces = place_rewrite(REPLACES_WAIT);
+    for wait in waits.filter(|_| replaces.is_some_and(|fix| !usable.contains(fix.id))) {
+        let fits = |fix: &&Rewrite| fix.apply(&snapshot.db, wait, &Options::default()).is_ok();
+        if replaces.filter(fits).is_some() {
+            usable.insert(REPLACES_WAIT);
+            break;
         }
     }
     usable.len()

@@ -26,6 +26,13 @@ impl Directive {
         }
     }
 
+    /// Where what stands between the mark and the name is: blanks, comments, ends of lines that go on.
+    pub(super) fn gap(&self, text: &str) -> std::ops::Range<usize> {
+        let bytes = text.as_bytes();
+        let behind = self.start + mark_len(bytes, self.start);
+        behind..skip_in_directive(bytes, behind).max(behind)
+    }
+
     /// What stands behind the name, as written.
     pub fn rest<'t>(&self, text: &'t str) -> &'t str {
         text.get(name_at(text, self.start).1..self.end).unwrap_or("")
@@ -35,8 +42,12 @@ impl Directive {
 /// The name of the directive that begins at `at`, and where it ends: the end of a line that goes on may stand in the middle of it.
 fn name_at(text: &str, at: usize) -> (String, usize) {
     let bytes = text.as_bytes();
-    let mark = if bytes.get(at) == Some(&b'%') { 2 } else { 1 };
-    word_across_lines(text, skip_in_directive(bytes, at + mark))
+    word_across_lines(text, skip_in_directive(bytes, at + mark_len(bytes, at)))
+}
+
+/// The length of `#`, or of its other spelling `%:`.
+fn mark_len(bytes: &[u8], at: usize) -> usize {
+    if bytes.get(at) == Some(&b'%') { 2 } else { 1 }
 }
 
 /// All directives of a text, in order.

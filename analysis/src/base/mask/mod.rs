@@ -241,10 +241,31 @@ impl Masker<'_> {
                 self.next_directive += 1;
                 if directive.name == "pragma" {
                     blank(&mut self.out, self.at, directive.end);
+                } else {
+                    self.mark(directive);
                 }
                 self.at = directive.end;
             }
             None => self.at += 1,
+        }
+    }
+
+    /// The grammar wants nothing but blanks and tabs between `#` and the directive's name: where something else stands there, the `#` is
+    /// put in front of the name; or the directive is blanked, as the tree needs no more than the conditional ones.
+    fn mark(&mut self, directive: &Directive) {
+        let gap = directive.gap(self.text);
+        let Some(between) = self.bytes.get(gap.clone()) else {
+            return;
+        };
+        if between.iter().all(|byte| matches!(byte, b' ' | b'\t')) {
+            return;
+        }
+        let is_conditional = directive.name.starts_with("if") || directive.name.starts_with('e');
+        if !between.ends_with(b"\n") {
+            blank(&mut self.out, directive.start, gap.end);
+            self.out[gap.end - 1] = b'#';
+        } else if !is_conditional {
+            blank(&mut self.out, directive.start, directive.end);
         }
     }
 

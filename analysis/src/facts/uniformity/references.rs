@@ -317,6 +317,18 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
                 .any(|f| defaults_of(db, file, *f).iter().any(|defaults| takes(defaults)))
     }
 
+    /// `children.launch`: a collector of our runtime copies the values that it gets.
+    fn is_collected(&self, target: ExprId) -> bool {
+        let body = self.places.body;
+        let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(target)).kind else {
+            return false;
+        };
+        let ExprKind::Name(Name::Local(object)) = body.expr(body.strip_parens(*base)).kind else {
+            return false;
+        };
+        matches!(field.as_str(), "launch" | "launch_at_once") && body.binding(object).ty.base.starts_with("gridfuse::")
+    }
+
     fn of_expr(&self, e: ExprId, out: &mut HashSet<BindingId>) {
         let (db, body) = (self.db, self.places.body);
         let changed = |e: ExprId, out: &mut HashSet<BindingId>| out.extend(self.denoted(e));
@@ -329,6 +341,9 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
                 args,
                 ..
             } => {
+                if self.is_collected(*target) {
+                    return;
+                }
                 let inner = body.strip_parens(*target);
                 if matches!(body.expr(inner).kind, ExprKind::Name(Name::Local(_))) && self.class(inner) {
                     changed(inner, out);

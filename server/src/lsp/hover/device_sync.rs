@@ -44,7 +44,7 @@ pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String,
     let rewrite = place_rewrite(REPLACE)?;
     let title = match snapshot.pages.rewrite(rewrite.id) {
         Some(page) => format!("[{}]({page})", rewrite.title),
-        None => rewrite.title.to_owned(),
+        None => rewrite.title.to_string(),
     };
     let notes = |reasons: &[gridfuse_codeactions::api::refusal::Reason]| {
         describe(snapshot, |describe| {

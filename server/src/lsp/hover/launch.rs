@@ -178,7 +178,7 @@ fn rewrites(launch: &Launch, home: &str, pages: &Pages) -> String {
                 numbers.push(number);
             }
         }
-        let title = words(rewrite.title);
+        let title = words(&rewrite.title);
         let title = match pages.rewrite(rewrite.rewrite) {
             Some(page) => format!("[{title}]({page})"),
             None => title,
