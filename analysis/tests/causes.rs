@@ -85,7 +85,7 @@ fn launches_that_nobody_checks_are_all_named() {
              if (out[threadIdx.x]) child<<<2, 32, 0, cudaStreamFireAndForget>>>(out, 1);
              else child<<<2, 64, 0, cudaStreamFireAndForget>>>(out, 2);
          }",
-        &["child<<<2, 64, 0, cudaStreamFireAndForget>>>(out, 2): nor at that of this one"],
+        &["child<<<2, 64, 0, cudaStreamFireAndForget>>>(out, 2): nor is this one"],
     );
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// gridfuse.cuh: the runtime of code that gridfuse has rewritten, with all its parts. A project gets a gridfuse.cuh that holds the text of
-// those parts that its rewrites need.
+// gridfuse.cuh: the runtime of code that gridfuse has rewritten, with all its parts. A project gets
+// a gridfuse.cuh that holds the text of those parts that its rewrites need.
 
 #pragma once
 

@@ -133,7 +133,7 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
                 _ => vec!["aggregate-grid-stream"],
             },
             option: Some(("assignment", "grid".to_owned())),
-            why: "a host launch right after the parent starts sooner than a device launch; threads of the parent are there already"
+            why: "the parent's threads are running already, and a host launch right after the parent starts sooner than a device launch"
                 .to_owned(),
         });
         let why = "one grid runs the child grids anyway";
@@ -227,12 +227,12 @@ fn granularity(site: &Site<'_>, by_host: bool) -> Proposal {
                 "aggregate-block",
                 "aggregate-warp",
             ],
-            "the host waits for the parent anyway, and launches the children sooner than the device",
+            "all launches of a grid become one, made by the host where it can be: it waits for the parent anyway",
         )
     } else if one_block {
         (
             vec!["aggregate-block", "aggregate-grid", "aggregate-warp"],
-            "the parent has one block, whose launches become one",
+            "the parent is a single block: one launch for each block is as few as one for the grid",
         )
     } else {
         (

@@ -52,7 +52,7 @@ pub fn verdict_parts(verdict: Verdict) -> (&'static str, Vec<Reason>) {
 /// Who launches, in words.
 pub fn launchers(launchers: Launchers) -> &'static str {
     match launchers {
-        Launchers::ManyThreads => "many threads",
+        Launchers::ManyThreads => "every thread that gets there",
         Launchers::OnePerWarp => "one thread of each warp",
         Launchers::OnePerBlock => "one thread of each block",
         Launchers::OnePerGrid => "one thread of the grid",
@@ -63,7 +63,7 @@ pub fn launchers(launchers: Launchers) -> &'static str {
 /// Who launches, as a sentence.
 pub fn launching(launchers: Launchers) -> &'static str {
     match launchers {
-        Launchers::ManyThreads => "many threads launch it",
+        Launchers::ManyThreads => "every thread that gets there launches it",
         Launchers::OnePerWarp => "one thread of each warp launches it",
         Launchers::OnePerBlock => "one thread of each block launches it",
         Launchers::OnePerGrid => "one thread of the grid launches it",
@@ -391,11 +391,16 @@ impl<'a> Describe<'a> {
                 .to_string(),
                 places: Vec::new(),
             },
-            Dependence::Conflict(a, b) => schema::Dependence {
-                verdict: "conflict",
-                because: "they may meet in one place".to_string(),
-                places: vec![self.touch(a), self.touch(b)],
-            },
+            Dependence::Conflict(a, b) => {
+                let mut places = vec![self.touch(a), self.touch(b)];
+                // Both may be the same access.
+                places.dedup();
+                schema::Dependence {
+                    verdict: "conflict",
+                    because: "they may use the same memory".to_string(),
+                    places,
+                }
+            }
             Dependence::Unknown(doubt) => self.doubt(doubt),
         }
     }
@@ -411,6 +416,7 @@ impl<'a> Describe<'a> {
         }
         if let Some((a, b)) = &doubt.pair {
             places.extend([self.touch(a), self.touch(b)]);
+            places.dedup();
         }
         schema::Dependence {
             verdict: "unknown",
@@ -810,8 +816,8 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
             of: format!("child's {lines}"),
             verdict: "none",
             because: match &start.stop {
-                Some(_) => "they are independent of the parent's work before the launch",
-                None => "the whole child is independent of the parent's work before the launch",
+                Some(_) => "they don't depend on the parent's work before the launch",
+                None => "the whole child doesn't depend on the parent's work before the launch",
             },
             places: Vec::new(),
         });

@@ -117,10 +117,10 @@ pub fn page(rows: &[Row]) -> String {
     let mut page = format!(
         "{NOTE}\n\n# Six programs of newcomers\n\nWhat you find when you open one of these programs for the first time, taken from real runs. The table says what \
          `gridfuse check` finds, which action is the best one, and its place in the menu at the launch (or at what stops the program). \
-         Then come the keys that apply it in Visual Studio Code, how many lines it removes and adds. \
+         Then come the keys that apply it in Visual Studio Code, and how many lines of the program it removes and adds. \
          The preview says what an action assumes before anything changes; `gridfuse revert` takes a rewrite back. \
          The best action is the *preferred* one, too: editors have a key that applies it without a menu.\n\n\
-         | program | findings | best action | place | keys | lines of before | lines of after |\n|---|---|---|---|---|---|---|\n"
+         | program | findings | best action | place | keys | lines removed | lines added |\n|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
         let findings: Vec<String> = row

@@ -37,7 +37,7 @@ pub fn page(nvcc: &Nvcc) -> Result<String> {
     let mut text = format!(
         "{NOTE}\n\n# What the rewrites cost in registers, memory and code\n\nCompiled by nvcc {} with `-O3` for sm_90 and linked. \
          A kernel takes as many registers as the function that it calls with the most, so that both are counted; instructions are \
-         those of the kernel itself, which are mostly never executed: the code for what doesn't fit stands behind the code \
+         those of the kernel itself, most of which never run: the code for what doesn't fit comes after the code \
          for what does. *Spilled*: bytes that the kernel stores for want of registers.\n",
         crate::nvcc::VERSION
     );

@@ -280,8 +280,8 @@ pub fn page() -> Result<String, String> {
 # How much of real code is rewritten
 
 Launch sites in the style of public repositories: their names, layout, idioms, headers and macros, with programs of our own.
-The first part is looked at while gridfuse is worked on, the second was only counted while it was new; the other three were written by people
-who knew nothing of gridfuse, one after the other, and the last of them is counted as gridfuse met it. A site counts for a rewrite that is offered for it, with or without assumptions. The programs are in `tests/reach`; `cargo test -p gridfuse-tests --test reach` fails when a number falls.
+The first part, `seen`, is read while gridfuse is developed. The second, `unseen`, was only counted while it was new. People who knew nothing
+of gridfuse wrote the other three, in this order; the last is counted as gridfuse met it. A site counts for a rewrite that is offered for it, with or without assumptions. The programs are in `tests/reach`; `cargo test -p gridfuse-tests --test reach` fails when a number falls.
 
 | offered | {} |
 |---|{}

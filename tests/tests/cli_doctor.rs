@@ -167,12 +167,12 @@ fn nothing_of_the_project_is_run() {
     let tools = machine.disk.file("project/tools").display().to_string();
     for path in [".", "tools", &tools] {
         let (run, of) = machine.checks(path);
-        expect(of("compiler"), "note", "it lies in the project");
+        expect(of("compiler"), "note", "an nvcc in the project isn't run");
         assert!(!machine.disk.file("trapped").exists(), "{}", run.story());
     }
     // A link to it from outside is the same program.
     std::os::unix::fs::symlink(machine.disk.file("project/nvcc"), machine.disk.file("bin/nvcc")).unwrap();
     let (run, of) = machine.checks(&machine.own_path());
-    expect(of("compiler"), "note", "it lies in the project");
+    expect(of("compiler"), "note", "an nvcc in the project isn't run");
     assert!(!machine.disk.file("trapped").exists(), "{}", run.story());
 }

@@ -105,11 +105,11 @@ fn hover_on_a_launch_and_its_operands() {
         &text,
         &[
             "**launch of `expand`**",
-            "in `bfs_level`: many threads launch it",
+            "in `bfs_level`: every thread that gets there launches it",
             "| *reached* | varying: only threads with `count > 0` get here",
             "| *launches* | `0 or 1` per thread, `up to blockDim` per block,",
             "| *stream* | NULL: ",
-            "| `level` | `level` | grid-uniform | depends on the parameter level",
+            "| `level` | `level` | grid-uniform | depends on the parameter `level`",
             "| ✓ fits, if | (1) (2) |",
             "\n(1) grids of `expand`",
         ],
@@ -144,7 +144,7 @@ fn hover_on_a_launch_and_its_operands() {
             "**varying**: each thread may have a value of its own.",
             "read from `row`",
             "```cuda\n",
-            "carry it one by one",
+            "store it for each launch",
         ],
     );
     // What it is, the answer, why: an editor shows eight lines.
@@ -159,7 +159,7 @@ fn hover_on_a_launch_and_its_operands() {
         &text,
         &[
             "**grid-uniform**: all threads of a grid have the same value.",
-            "once for all, at every granularity",
+            "store it once, at every granularity",
             "int level, int n) {",
         ],
     );

@@ -14,6 +14,27 @@ fn banned() -> Vec<String> {
     row.captures_iter(&page).map(|found| found[1].to_owned()).collect()
 }
 
+fn patterns() -> Vec<Regex> {
+    banned()
+        .iter()
+        .map(|words| Regex::new(&format!(r"(?i)\b{}\b", regex::escape(words))).unwrap())
+        // "one link after the other", too.
+        .chain([Regex::new(r"(?i)\bone \w+ after (?:the other|another)\b").unwrap()])
+        .collect()
+}
+
+/// The files below a directory whose names end so.
+fn files_below(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files_below(&path, extension, found);
+        } else if path.extension().is_some_and(|end| end == extension) {
+            found.push(path);
+        }
+    }
+}
+
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("an entry").path();
@@ -80,12 +101,7 @@ fn messages_keep_to_the_words_of_the_page() {
     for krate in ["analysis", "codeactions", "server"] {
         sources(&workspace::root().join(krate).join("src"), &mut files);
     }
-    let banned: Vec<Regex> = banned()
-        .iter()
-        .map(|words| Regex::new(&format!(r"(?i)\b{}\b", regex::escape(words))).unwrap())
-        // "one link after the other", too.
-        .chain([Regex::new(r"(?i)\bone \w+ after (?:the other|another)\b").unwrap()])
-        .collect();
+    let banned = patterns();
     let (mut wrong, mut seen) = (Vec::new(), 0);
     for path in files {
         let text = fs::read_to_string(&path).expect("a source");
@@ -100,6 +116,41 @@ fn messages_keep_to_the_words_of_the_page() {
         }
     }
     assert!(seen > 3000, "{seen} strings");
+    assert!(
+        wrong.is_empty(),
+        "docs/contributing/messages.md says what to say instead:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// The runtime header stands in users' projects.
+#[test]
+fn pages_and_the_runtime_header_keep_to_the_words_of_the_page() {
+    let root = workspace::root();
+    let (mut pages, mut headers) = (Vec::new(), Vec::new());
+    files_below(&root.join("docs"), "md", &mut pages);
+    files_below(&root.join("codeactions/runtime"), "cuh", &mut headers);
+    assert!(pages.len() > 50 && headers.len() > 20, "{pages:?} {headers:?}");
+    // The page itself names the words.
+    pages.retain(|page| !page.ends_with("docs/contributing/messages.md"));
+    let banned = patterns();
+    let mut wrong = Vec::new();
+    for path in pages.iter().chain(&headers) {
+        let text = fs::read_to_string(path).expect("a text");
+        // Of a header only the comments: code may call a variable `behind`. Phrases may go over several lines.
+        let prose: Vec<&str> = match path.extension().is_some_and(|end| end == "cuh") {
+            true => text
+                .lines()
+                .filter_map(|line| line.split_once("//"))
+                .map(|(_, said)| said.trim_start_matches('/'))
+                .collect(),
+            false => text.lines().collect(),
+        };
+        let prose = prose.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some(words) = banned.iter().find_map(|words| words.find(&prose)) {
+            wrong.push(format!("{}: \"{}\"", path.display(), words.as_str()));
+        }
+    }
     assert!(
         wrong.is_empty(),
         "docs/contributing/messages.md says what to say instead:\n{}",

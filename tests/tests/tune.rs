@@ -147,7 +147,7 @@ fn the_best_is_written_and_tuned_again() {
                 "kChildCoarsening = 4;",
                 "gridfuse::PerGrid,",
                 "within a grid",
-                "that a grid of parent launches"
+                "by a grid of parent;"
             ]
             .iter()
             .any(|part| line.contains(part)),

@@ -20,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
     find: launch_tree,
 };
 
-const DOC: &str = r#"Each block of a kernel launches the kernel again: a tree of small grids.
+const DOC: &str = r#"A recursive kernel launches a tree of small grids.
 
 ## What it does
 Finds recursive kernels in which one thread of each block launches the kernel again: either a child grid of several blocks, or several
@@ -90,9 +90,9 @@ fn launch_tree<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
         .map(|(_, facts)| Finding {
             span: facts.span,
             message: format!(
-                "each block of `{kernel}` launches `{kernel}` again: a tree of small grids, one launch for each"
+                "`{kernel}` is recursive: its blocks launch a tree of small grids, each by a launch of its own"
             ),
-            label: "one launch per block, for few blocks".to_owned(),
+            label: "launches one grid of the tree".to_owned(),
             related: Vec::new(),
             help: Some("collect the launches of a grid, or run the recursion as a worklist".to_owned()),
         })

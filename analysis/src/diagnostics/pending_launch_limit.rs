@@ -17,9 +17,8 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A grid launches more child grids than may be pending.
 
 ## What it does
-Finds launch sites where one grid certainly makes more launches than the pool of pending launches has room for: 2048, or what a
-`cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, …)` with a constant in the workspace, or `pending-launches` in `gridfuse.toml`,
-says.
+Finds launch sites where one grid certainly makes more launches than the pool of pending launches has room for: 2048, or the limit that
+the program (`cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, …)` with a constant) or `pending-launches` in `gridfuse.toml` sets.
 
 ## Why is this bad
 When the pool is full, further launches fail or wait for a long time, depending on how fast the children run. The work of a failed launch

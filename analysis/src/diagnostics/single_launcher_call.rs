@@ -64,7 +64,7 @@ fn single_launcher_call<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Ve
     vec![Finding {
         span: facts.span,
         message: format!(
-            "one thread launches `{kernel}` for one thread: a call of a device function costs a thousandth"
+            "one thread launches `{kernel}` for one thread: a device function call costs a thousandth of a launch"
         ),
         label: "one thread for one thread".to_owned(),
         related: Vec::new(),

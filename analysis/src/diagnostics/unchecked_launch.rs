@@ -19,7 +19,7 @@ pub(super) const KIND: Kind = Kind {
     find: unchecked_launch,
 };
 
-const DOC: &str = r#"Nobody looks whether a device-side launch failed.
+const DOC: &str = r#"A device-side launch isn't checked for errors.
 
 ## What it does
 Finds kernels and device functions that never call `cudaGetLastError()` or `cudaPeekAtLastError()`, not even in a function that they call,
@@ -88,13 +88,10 @@ fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fi
     }
     let others = match rest.len() {
         0 => String::new(),
-        1 => " (nor that of the other launch in this function)".to_owned(),
-        n => format!(" (nor those of the other {n} launches in this function)"),
+        1 => " (nor is the other launch in this function)".to_owned(),
+        n => format!(" (nor are the other {n} launches in this function)"),
     };
-    let unchecked = rest
-        .iter()
-        .take(MAX_LAUNCHES)
-        .map(|l| (l.span, "nor at that of this one"));
+    let unchecked = rest.iter().take(MAX_LAUNCHES).map(|l| (l.span, "nor is this one"));
     let repeated = facts
         .loops
         .first()
@@ -104,10 +101,10 @@ fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fi
     let kernel = facts.kernel_name.as_deref().unwrap_or("the child");
     vec![Finding {
         span: facts.span,
-        message: format!("nobody checks this launch of `{kernel}`{others}: a failed launch goes unnoticed"),
+        message: format!("this launch of `{kernel}` isn't checked{others}: its failure goes unnoticed"),
         label: "may fail unnoticed".to_owned(),
         related,
-        help: Some("look at `cudaGetLastError()` after the launch".to_owned()),
+        help: Some("check `cudaGetLastError()` after the launch".to_owned()),
     }]
 }
 

@@ -95,8 +95,8 @@ fn warp_spin_lock<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Find
         }
         let old = settings(db, function.file(db)).arch.is_none_or(|arch| arch < 70);
         let effect = match old {
-            true => "before Volta the warp never gets out of this loop, since then they pass one by one",
-            false => "they pass one by one, while the others keep trying",
+            true => "before Volta the warp deadlocks here; since Volta they take it one at a time",
+            false => "they take it one at a time, while the others keep trying",
         };
         found.push(Finding {
             span: body.expr(cond).span,

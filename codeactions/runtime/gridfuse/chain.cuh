@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Chains. A kernel of one block that launches itself again becomes one grid, whose blocks take the
-// launches one after the other: Chain, and DecoupledLookback where only a running value is passed
-// on.
+// launches in their order: Chain, and DecoupledLookback where only a running value is passed on.
 
 #ifndef GRIDFUSE_CHAIN_CUH
 #define GRIDFUSE_CHAIN_CUH

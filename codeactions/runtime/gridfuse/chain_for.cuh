@@ -34,7 +34,7 @@ private:
 
 /// Makes the memory for one launch of a kernel with a Chain; written as the last argument of that
 /// launch. It is taken and given back in the order of the stream. Without memory the chain's links
-/// run one after the other.
+/// run one at a time.
 inline ChainOwner chain_for(cudaStream_t stream = 0) { return ChainOwner(stream); }
 
 }   // inline namespace v2

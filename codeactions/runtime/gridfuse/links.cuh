@@ -44,7 +44,7 @@ private:
 
 namespace detail {
 
-/// Numbers for links: each block of the grid takes one after the other. The links before one that
+/// Numbers for links: each block of the grid takes one at a time. The links before one that
 /// has a number have blocks that run or have run, so that a link may wait for them whatever else is
 /// resident.
 class Links {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Loops. A kernel that ends by launching itself into cudaStreamTailLaunch is an iteration: the
-// launches become one grid that stays. Loop runs the blocks of one iteration after the other,
+// launches become one grid that stays. Loop runs the blocks of the iterations in their order,
 // launch_loop starts it. BlockLoop does so within one block. An iteration may launch several grids,
 // of which the last goes on: they are run in their order.
 
@@ -68,7 +68,7 @@ struct LoopCounters {
         unsigned long long open;
     };
 
-    // tickets: each block of the loop takes one after the other
+    // tickets: each block of the loop takes one at a time
     alignas(kSliceAlignment) unsigned taken;
     alignas(kSliceAlignment) unsigned done;    // tickets whose blocks have been run
     Place places[kWaitingPlaces];              // alike
@@ -174,7 +174,7 @@ private:
 };
 
 /// Runs a kernel that ends by launching itself into cudaStreamTailLaunch as one grid that stays:
-/// its blocks run the blocks of one iteration after the other. Declared at the top of a looping
+/// its blocks run the blocks of the iterations in their order. Declared at the top of a looping
 /// kernel, whose only further statement is for_each_block:
 ///
 ///     __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, float* x, int n) {

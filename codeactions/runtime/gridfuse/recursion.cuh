@@ -89,7 +89,7 @@ private:
     __host__ __device__ __forceinline__ explicit Worklist(const detail::Bytes<Args>& first)
         : first_(first) {}
 
-    // Behind the counters stands, for each place, twice how often it was emptied, plus one while it
+    // After the counters comes, for each place, twice how often it was emptied, plus one while it
     // holds something; then what it holds.
     __host__ __device__ __forceinline__ static unsigned* turns(detail::WorkCounters* counters) {
         return reinterpret_cast<unsigned*>(counters + 1);

@@ -329,7 +329,7 @@ private:
 
 }   // namespace detail
 
-/// Takes the launches of a thread in the parent's body, and runs them behind it. `Args` are the
+/// Takes the launches of a thread in the parent's body, and runs them after it. `Args` are the
 /// arguments that differ from launch to launch; with a member function `threads()` only the first
 /// so many threads of a grid are run. The child's blocks have X by Y by Z threads.
 template <class Assignment, class Args, unsigned X, unsigned Y = 1, unsigned Z = 1>

@@ -12,7 +12,7 @@
 namespace gridfuse {
 inline namespace v2 {
 
-/// Runs the threads of a child grid one after the other in the calling thread:
+/// Runs the threads of a child grid one at a time in the calling thread:
 /// `body(threadIdx, blockIdx, gridDim, blockDim)`.
 template <class Body>
 __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Body&& body) {
@@ -50,7 +50,7 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Count cou
     }
 }
 
-/// Runs the blocks of a child grid one after the other in the calling thread:
+/// Runs the blocks of a child grid one at a time in the calling thread:
 /// `body(blockIdx, gridDim, blockDim)`.
 template <class Body>
 __device__ __forceinline__ void for_each_block(dim3 grid, dim3 block, Body&& body) {
@@ -60,8 +60,8 @@ __device__ __forceinline__ void for_each_block(dim3 grid, dim3 block, Body&& bod
             for (b.x = 0; b.x < grid.x; ++b.x) body(b, grid, block);
 }
 
-/// Runs the threads of a block one after the other in the calling thread, up to where they would
-/// wait for each other: `body(threadIdx)` or `body(threadIdx, number)`.
+/// Runs the threads of a block one at a time in the calling thread, up to where they would wait
+/// for each other: `body(threadIdx)` or `body(threadIdx, number)`.
 template <class Body>
 __device__ __forceinline__ void for_each_thread(dim3 block, Body&& body) {
     uint3 t;
@@ -73,8 +73,8 @@ __device__ __forceinline__ void for_each_thread(dim3 block, Body&& body) {
                 else body(t);
 }
 
-/// The threads of a block of at most `Count` that have not returned from the kernel, run one after
-/// the other by the calling thread.
+/// The threads of a block of at most `Count` that have not returned from the kernel; the calling
+/// thread runs them one at a time.
 template <unsigned Count>
 class BlockThreads {
 public:

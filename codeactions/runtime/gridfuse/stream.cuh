@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Behind the parent. With PerGridInStream nothing is launched by the device, and the host waits for
+// After the parent. With PerGridInStream nothing is launched by the device, and the host waits for
 // nothing: it launches a grid that runs what the parent is going to collect right after the parent.
 //
 //     __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch,
@@ -72,7 +72,7 @@ __device__ __forceinline__ void count_full(bool is_first) {
 }
 
 // The blocks of a parent write down their launches in so many segments of the memory at most, as
-// atomic operations on one cursor go one after the other. Where a segment would be for a few blocks
+// atomic operations on one cursor go one at a time. Where a segment would be for a few blocks
 // only, fewer segments are sooner looked through.
 constexpr unsigned kSegments = 32;
 constexpr unsigned kSegmentBlocks = 32;
@@ -223,7 +223,7 @@ class StreamBatch {
     static_assert(detail::valid_block(dim3(X, Y, Z)), "no block can have this size");
 
 public:
-    /// Runs the child's code, for one block of a child grid after the other. Called once, by every
+    /// Runs the child's code, for the blocks of child grids one at a time. Called once, by every
     /// thread of the kernel: `body(blockIdx, gridDim, blockDim, args)` gets what the built-in
     /// variables would have been in a launch of its own, and that launch's arguments; `threadIdx`
     /// is the built-in. Nothing keeps the threads of this block together between two blocks of
@@ -242,7 +242,7 @@ public:
                       });
     }
 
-    /// The same, for one thread of a child grid after the other, and only for those that have
+    /// The same, for the threads of child grids one at a time, and only for those that have
     /// something to do: `Args` has a member function `threads()`, which says that in a grid with
     /// these arguments no thread does anything but the first so many. `body(threadIdx, blockIdx,
     /// gridDim, blockDim, args)` runs as that thread, and meets no others of its block or its warp.
@@ -610,7 +610,7 @@ public:
     operator StreamArena() const { return arena_; }
 
 private:
-    // Whether there may be much to run behind a parent of so many threads. A graph runs more often
+    // Whether there may be much to run after a parent of so many threads. A graph runs more often
     // than it is made.
     bool is_needed(unsigned long long threads) {
         static detail::Lately lately;

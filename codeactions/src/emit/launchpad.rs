@@ -71,7 +71,7 @@ impl Listed<'_, '_> {
         if odd {
             refusals.add(
                 format!(
-                    "the template arguments of `{}` mean something in `{}` alone, and the host has to write them, too",
+                    "the host can't name the template arguments of `{}`: they mean something only in `{}`",
                     self.child.name,
                     self.launch.parent_name()
                 ),

@@ -287,7 +287,7 @@ pub fn outline_collecting<'db>(
     let what = match form {
         Form::Thread => format!("The body of {}, for any thread of any grid", child.name),
         Form::Block => format!("The body of {}, for any block of any grid", child.name),
-        Form::Own => format!("The body of {}, which leaves its launches to the kernel", child.name),
+        Form::Own => format!("The body of {}, whose launches the kernel runs", child.name),
     };
     let comment = behind.comment(&what, collecting.stays);
     edit.insert_directly(file, child.front(), &comment);

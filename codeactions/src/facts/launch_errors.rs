@@ -14,7 +14,7 @@ pub fn assume_none(name: &str, effects: &Effects, edit: &mut EditBuilder<'_>) {
     if let Some(found) = effects.errors.first() {
         edit.assume(Reason {
             text: format!(
-                "no launch and no other call of CUDA's runtime fails in `{name}` (a launch of no blocks does), which asks for errors with {}",
+                "no CUDA call fails in `{name}`, and no launch has zero blocks: `{name}` checks {}",
                 found.what
             ),
             place: Some(found.place),
@@ -26,7 +26,7 @@ pub fn assume_none(name: &str, effects: &Effects, edit: &mut EditBuilder<'_>) {
 pub fn refuse_asked(name: &str, effects: &Effects, refusals: &mut Refusals) {
     if let Some(found) = effects.errors.first() {
         refusals.add(
-            format!("`{name}` asks for errors of its launches with {}", found.what),
+            format!("`{name}` checks its launches with {}", found.what),
             Some(found.place),
         );
     }

@@ -44,10 +44,7 @@ pub const KEPT_BLOCK: &[&str] = &["threadIdx", "blockDim"];
 pub fn refuse_to_outline(child: &Child<'_>, form: Form, kept: &[&str], effects: &Effects, refusals: &mut Refusals) {
     let body = child.item.body_span(child.db);
     if lex::identifiers(child.source(body)).any(|w| w == child.name) {
-        refusals.add(
-            format!("`{}` is recursive, or names itself", child.name),
-            Some(child.place()),
-        );
+        refusals.add(format!("`{}` is recursive", child.name), Some(child.place()));
     }
     refuse_to_outline_collecting(child, form, kept, effects, refusals);
 }

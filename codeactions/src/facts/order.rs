@@ -135,13 +135,12 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
     }
     if calls.is_some_and(|calls| calls.beside) {
         let text = format!(
-            "grids of `{child}` are independent of other grids: of those that kernels which call `{parent}` launch into the NULL stream"
+            "grids of `{child}` are independent of other grids that kernels which call `{parent}` launch into the NULL stream"
         );
         assume(text, None, false);
     }
-    let text = format!(
-        "grids of `{child}` are independent of other grids: of those that `{parent}` launches into the NULL stream"
-    );
+    let text =
+        format!("grids of `{child}` are independent of other grids that `{parent}` launches into the NULL stream");
     let own = launches(site.db, site.parent);
     let effects = effects(site.db, site.parent);
     // Functions that the kernel calls launch, too.

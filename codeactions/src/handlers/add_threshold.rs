@@ -48,7 +48,7 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
 // The arguments of expand that differ within a grid of visit.
 struct expand_args { int begin; int count; };
 
-// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+// Runs the launches of expand by a grid of visit; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_body(blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
@@ -90,7 +90,7 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
 // The arguments of expand that differ within a grid of visit.
 struct expand_args { int begin; int count; };
 
-// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+// Runs the launches of expand by a grid of visit; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, args.begin, args.count);

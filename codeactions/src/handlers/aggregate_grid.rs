@@ -89,7 +89,7 @@ __global__ void expand(const int* col, int* dist, int level, int begin, int coun
 // The arguments of expand that differ within a grid of visit.
 struct expand_args { int begin; int count; };
 
-// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+// Runs the launches of expand by a grid of visit; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist,
                                   int level) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {

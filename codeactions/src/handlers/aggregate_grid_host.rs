@@ -32,7 +32,7 @@ What is launched next in the stream comes after the children, as before. As with
 in the arena and what is large by itself. It also launches everything in a stream that is being captured into a graph, as the host takes no
 part in that. So no launch is lost. An error of a launch by the host is left for `cudaGetLastError`.
 
-Changing the granularity takes one word, here too; with another granularity, `launchpad_for` only waits in vain.
+To change the granularity, change one word, here too; `launchpad_for` then waits for nothing and can go.
 
 ## Needs
 - What `aggregate-grid` needs.
@@ -82,7 +82,7 @@ __global__ void expand(const int* col, int* dist, int level, int begin, int coun
 // The arguments of expand that differ within a grid of visit.
 struct expand_args { int begin; int count; };
 
-// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+// Runs the launches of expand by a grid of visit; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist,
                                   int level) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {

@@ -94,7 +94,7 @@ __global__ void refine(const float* image, float* out, int width, int x, int y, 
 // The arguments of refine that differ within a group of blocks of tiles.
 struct refine_args { int x; int y; int size; };
 
-// Runs grids of refine that a group of blocks of tiles launches; `gridfuse revert` takes it back.
+// Runs the launches of refine by a group of blocks of tiles; `gridfuse revert` takes it back.
 __global__ void refine_aggregated(gridfuse::Batch<refine_args> batch, const float* image,
                                   float* out, int width) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const refine_args& args) {

@@ -38,7 +38,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         OptionSpec {
             name: "factor",
             default: "4",
-            doc: "A block does the work of so many blocks.",
+            doc: "How many blocks of the child a block runs, one at a time.",
         },
         OptionSpec {
             name: "blocks",
@@ -96,7 +96,7 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 ```cuda
 #include "gridfuse.cuh"
 
-// A block of expand_coarsened does the work of so many blocks of expand, one at a time.
+// How many blocks of expand a block of expand_coarsened runs, one at a time.
 constexpr int kExpandCoarsening = 4;
 
 // The body of expand, for any block of any grid; `gridfuse revert` takes it back.
@@ -309,7 +309,7 @@ fn generate<'db>(
     let wanted = format!("{}_coarsened", child.name);
     let comment = |kernel: &str| match amount {
         Amount::Factor(_) => format!(
-            "A block of {kernel} does the work of so many blocks of {}, one at a time.",
+            "How many blocks of {} a block of {kernel} runs, one at a time.",
             child.name
         ),
         Amount::Blocks(_) => {

@@ -49,7 +49,7 @@ const RUNTIME: Runtime = Runtime {
     memory: "Worklist",
     variable: "worklist",
     runner: "Recursion",
-    without: "Without a worklist each launch goes out by itself.",
+    without: "Without a worklist, launches are made as before.",
     purpose: "Runs all grids of the recursion of",
 };
 
@@ -76,8 +76,8 @@ those.
   Where that depends on memory that the kernel writes itself (`if (nodes[which].count <= kLeaf) return;`), the rewrite assumes that all
   threads of a block find the same there: none of them writes it before all have read it.
 - A kernel that doesn't wait for its children or for other blocks, nor use events or `cudaGetLastError`.
-- Nothing is written through a pointer from which the kernel loads as if nobody wrote (`__ldg`, `ld.global.nc`): within one grid such a
-  load may miss what is written. The rewrite assumes that nothing gets there in other ways (another pointer, a texture). `__restrict__`
+- No read-only loads (`__ldg`, `ld.global.nc`) through a pointer through which something is written: within one grid such a load may miss
+  it. The rewrite assumes that nothing gets there in other ways (another pointer, a texture). `__restrict__`
   does no harm: the flattened kernel goes without it.
 - A launch by the host that can be changed.
 
@@ -138,7 +138,7 @@ __device__ __forceinline__ void visit_body(gridfuse::Recursion<visit_flattened>&
 }
 
 __global__ void visit(const int* row, int* depths, int first, int depth) {
-    // Without a worklist each launch goes out by itself.
+    // Without a worklist, launches are made as before.
     gridfuse::Recursion<visit_flattened> visits({}, row, depths);
     visit_body(visits, blockIdx, gridDim, blockDim, row, depths, first, depth);
 }

@@ -45,9 +45,9 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
   would save a launch.
 - Otherwise all launches of a grid become one, except where the parent has only one block. The host launches it where it waits for the
   parent anyway, right after the launch, and where no child grids are run in the launching thread.
-- There, child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to
-  do. That means: it doesn't loop, and calls nothing that loops or computes logarithms and the like. Where a thread launches in a loop they
-  don't: the other lanes of its warp would wait for each of these grids.
+- There, child grids of fewer than 32 threads run in the launching thread, if three things hold: child grids differ in size; a thread of
+  the child has little to do (it doesn't loop, and calls nothing that loops or computes logarithms and the like); and a thread doesn't
+  launch in a loop, as the other lanes of its warp would wait for each of these grids.
 - Threads that allocate memory and launch allocate together.
 - There, a block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
@@ -101,10 +101,10 @@ __global__ void expand(const int* col, int* dist, int level, int begin, int coun
 constexpr int kExpandBlock = 128;
 
 // The arguments of expand that differ within a grid of visit.
-// Of the child's threads only the first threads() do anything.
+// threads(): how many threads of the grid have work.
 struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 
-// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+// Runs the launches of expand by a grid of visit; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, kExpandBlock> batch,
                                   const int* col, int* dist, int level) {
     batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
@@ -114,7 +114,7 @@ __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, kExpandBloc
     });
 }
 
-// The body of visit, which leaves its launches to the kernel; `gridfuse revert` takes it back.
+// The body of visit, whose launches the kernel runs; `gridfuse revert` takes it back.
 __device__ __forceinline__ void visit_body(
     gridfuse::ThreadReuseInStream<expand_aggregated>& expands, const int* row, const int* col,
     int* dist, int level, int n) {

@@ -101,7 +101,7 @@ all launches after it. `gridfuse::direct_launches()` counts those. Grids may be 
   of the loop have no barrier, or no more threads than a warp.
 - A kernel that doesn't wait for other blocks, nor use events. Where it asks for errors, the rewrite assumes that no launch fails.
 - A launch by the host that can be changed, where grids have several blocks.
-- No loads as if nobody wrote (`__ldg`, `__restrict__` pointers in functions that it calls) where iterations pass on pointers, to buffers
+- No read-only loads (`__ldg`, `__restrict__` pointers in functions that it calls) where iterations pass on pointers, to buffers
   that change places for example. Where they don't, the rewrite assumes that the kernel doesn't write what it loads in this way. The
   kernel's own parameters lose `__restrict__`: nvcc would load through `const T* __restrict__` in the same way.
 

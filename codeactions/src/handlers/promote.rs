@@ -33,8 +33,8 @@ kernels, a number of links is launched at once; those after the end of the chain
 the two are one: blocks that take links in order do both, and no pool has to be launched.
 
 ## Why it can't hang
-Blocks take the numbers of links in order, when they run. So all links before a waiting one have blocks that run or have run. The first of
-them that isn't done waits for nobody, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
+Blocks take the numbers of links in order, when they run. So every earlier link is running or done. The earliest unfinished one
+waits for nothing, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
 where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. The device launches nothing any more,
 so it doesn't matter either when, or whether, children of a running kernel run.
 
@@ -44,7 +44,7 @@ so it doesn't matter either when, or whether, children of a running kernel run.
 - The host launches the first link, with one block, and all of these launches are in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- A kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
+- A kernel with non-coherent loads (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
 - A template launches its own instance. Its launches by the host name the template arguments, or these are deduced from variables of types
   that can be written down.
 

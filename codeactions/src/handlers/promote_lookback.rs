@@ -33,8 +33,8 @@ integers, and for the largest or smallest. Sums of `float`s and `double`s are ro
 can say whether that is all right (it is an assumption); with `promote-overlap` they stay the same to the last bit.
 
 ## Why it can't hang
-Blocks take the numbers of links in order, when they run. So all links before a waiting one have blocks that run or have run. The first of
-them that isn't done waits for nobody, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
+Blocks take the numbers of links in order, when they run. So every earlier link is running or done. The earliest unfinished one
+waits for nothing, and makes progress as every running block of a grid does (compute capability 7.0 or newer: also
 where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. What links have said stands in a ring.
 Before a link writes over what others may still look at, it waits for links further back, which wait for nothing that comes later. The
 device launches nothing any more, so it doesn't matter either when, or whether, children of a running kernel run.
@@ -45,7 +45,7 @@ device launches nothing any more, so it doesn't matter either when, or whether, 
 - The host launches the first link, with one block, and all of these launches are in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- A kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
+- A kernel with non-coherent loads (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces) writes nothing before the launch.
 - A template launches its own instance. Its launches by the host name the template arguments, or these are deduced from variables of types
   that can be written down.
 - What `promote-overlap` needs. At most one argument is known only when the link before has run: a parameter of an integer type of 32 or 64

@@ -58,7 +58,7 @@ Where the value of the wait is used, `cudaPeekAtLastError()` takes its place and
   something into the tail. Shared memory that is filled before the wait is not read after it, nor by functions that are called on both
   sides of the wait. What differs between threads can be computed again.
 
-Without the wait, later launches pile up where it held them back. Where device code launches the parent, each of its grids also has one
+Without the wait, more launches are pending at a time. Where device code launches the parent, each of its grids also has one
 more grid pending. The rewrite assumes that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it isn't set), unless
 that is clear.
 

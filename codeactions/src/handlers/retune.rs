@@ -28,9 +28,9 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
             " of visit.
 struct expand_args { int begin; int count; };
 
-// Runs grids of expand that a ",
+// Runs the launches of expand by a ",
             $noun,
-            " of visit launches; `gridfuse revert` takes it back.
+            " of visit; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_body(blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
@@ -78,10 +78,10 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
 constexpr int kExpandBlock = 128;
 
 // The arguments of expand that differ within a grid of visit.
-// Of the child's threads only the first threads() do anything.
+// threads(): how many threads of the grid have work.
 struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 
-// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+// Runs the launches of expand by a grid of visit; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, kExpandBlock> batch,
                                   const int* col, int* out) {
     batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,

@@ -31,7 +31,7 @@ const DOC: &str = r#"Runs all child grids in threads that are there already: tho
 to a function. When a thread returns from it, wherever that is, the thread helps with what its warp or its block has launched. No thread
 waits for another one that never comes.
 
-Which threads run what is chosen while the kernel runs, by what its threads have launched (`assignment=auto`):
+With `assignment=auto`, the kernel decides at run time which threads run what, by what its threads have launched:
 
 - Small grids run in the warp. The threads of all grids that its 32 lanes have launched stand in a row, and the lanes take 32 of them at a
   time. So no lane is idle because another one has more to do.
@@ -50,8 +50,8 @@ program needs neither `-rdc=true` nor the device runtime. `auto` falls back to i
 - A child whose threads don't work together (no barrier, no shared memory, no exchange within a warp), launch nothing and aren't recursive.
 - A child with a constant block, without dynamic shared memory, that is defined above the parent.
 - A parent whose barriers all threads of a block reach, if it has any, and whose threads leave it by `return`.
-- A launch in a kernel, or in a function that can get another parameter. A thread runs what it launches besides its first grid by itself,
-  unless a grid follows.
+- A launch in a kernel, or in a function that can get another parameter. A thread runs its second and later grids itself, unless a
+  grid follows.
 - For `auto` and `grid`: what `aggregate-grid-stream` needs, and an argument that says how many threads have something to do
   (`if (i < count)`).
 
@@ -98,10 +98,10 @@ __global__ void expand(const int* col, int* dist, int level, int begin, int coun
 constexpr int kExpandBlock = 128;
 
 // The arguments of expand that differ within a grid of visit.
-// Of the child's threads only the first threads() do anything.
+// threads(): how many threads of the grid have work.
 struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 
-// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+// Runs the launches of expand by a grid of visit; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, kExpandBlock> batch,
                                   const int* col, int* dist, int level) {
     batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
@@ -111,7 +111,7 @@ __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, kExpandBloc
     });
 }
 
-// The body of visit, which leaves its launches to the kernel; `gridfuse revert` takes it back.
+// The body of visit, whose launches the kernel runs; `gridfuse revert` takes it back.
 __device__ __forceinline__ void visit_body(
     gridfuse::ThreadReuseInStream<expand_aggregated>& expands, const int* row, const int* col,
     int* dist, int level, int n) {

@@ -24,11 +24,11 @@ const HEAD: &str = "\
 //
 // gridfuse.cuh: the runtime of code that gridfuse has rewritten.
 //
-// Header only, C++17, CUDA 12 or newer, compute capability 7.0 or newer; relocatable device code (-rdc=true) where kernels launch
-// kernels. It may be included by any number of translation units.
+// Header only, C++17, CUDA 12 or newer, compute capability 7.0 or newer; relocatable device code
+// (-rdc=true) where kernels launch kernels. Any number of translation units may include it.
 //
-// It holds what the rewrites of this project need. gridfuse adds what others need, and writes the file anew when it comes with a
-// newer version of it; not if somebody has changed it, which the last line tells.
+// It holds what the rewrites of this project need. gridfuse adds what others need, and replaces the
+// file by a newer version, unless somebody has changed it: the last line tells.
 ";
 
 /// The header with some parts. There is one text for each set of them: many edits create it.

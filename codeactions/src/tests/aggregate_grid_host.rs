@@ -90,7 +90,7 @@ int main() {{
     refuses(
         ID,
         &text,
-        "the template arguments of `child` mean something in `parent` alone",
+        "the host can't name the template arguments of `child`: they mean something only in `parent`",
     );
 }
 

@@ -55,10 +55,7 @@ fn assumptions() {
     child<<<2, 32>>>(out, begin, count);"#,
         "Forget",
     );
-    assert!(
-        two.iter()
-            .any(|a| a.contains("other grids: of those that `parent` launches"))
-    );
+    assert!(two.iter().any(|a| a.contains("other grids that `parent` launches")));
 }
 
 #[test]

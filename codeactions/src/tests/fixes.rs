@@ -135,7 +135,7 @@ __device__ int less_one(int n, int b) {{ return (n - 1) / b + 1; }}
     refused(
         id,
         &program("$0child<<<count, 32>>>(out, begin, count);\n    if (cudaGetLastError()) out[0] = 1;"),
-        "asks for errors",
+        "checks its launches",
     );
     refused(id, "$0int x;\n", "no kernel launch");
 }
@@ -216,7 +216,11 @@ fn error_checks() {
         "a string over several lines",
     );
     let (text, _) = fix(id, &program("$0child<<<count, 32>>>(out, begin, count);"), &[]).unwrap_or_default();
-    refused(id, &text.replace("    child<<<", "    $0child<<<"), "asks for errors");
+    refused(
+        id,
+        &text.replace("    child<<<", "    $0child<<<"),
+        "checks its launches",
+    );
 }
 
 #[test]
@@ -314,5 +318,5 @@ fn a_caller_that_asks_hears_of_an_empty_grid() {
         )
     };
     let asking = with(" if (cudaGetLastError() != cudaSuccess) p[0] = 1;");
-    refused("guard-empty-grid", &asking, "asks for errors of its launches");
+    refused("guard-empty-grid", &asking, "checks its launches");
 }

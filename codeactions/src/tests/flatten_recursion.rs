@@ -133,7 +133,7 @@ fn the_order_of_the_null_stream_is_assumed_away() {
         result
             .assumes
             .iter()
-            .any(|a| a.contains("of those that `walk` launches into the NULL stream")),
+            .any(|a| a.contains("other grids that `walk` launches into the NULL stream")),
         "{:?}",
         result.assumes
     );
@@ -358,7 +358,7 @@ __global__ void walk(Node* next, int* out, int index, int depth) {
     let result = rewrite(ID, &program);
     let settled = |a: &String| a.starts_with("all threads of a block find the same in ");
     // `is_inner` reads through a reference.
-    let expected = |a: &String| settled(a) || a == "nothing else writes node while the grid runs (is_inner)";
+    let expected = |a: &String| settled(a) || a == "nothing else writes `node` while the grid runs (is_inner)";
     assert!(
         result.assumes.iter().any(settled) && result.assumes.iter().all(expected),
         "{:?}",

@@ -3,7 +3,7 @@
 use super::{program, refuses, rewrite, with_child};
 
 const LAUNCH: &str = "child<<<(count + 31) / 32, 32>>>(out, begin, count);";
-const TEXT: &str = "no launch and no other call of CUDA's runtime fails in";
+const TEXT: &str = "no CUDA call fails in";
 
 fn assumed(id: &str, text: &str) -> Vec<String> {
     let all = rewrite(id, text).assumes;

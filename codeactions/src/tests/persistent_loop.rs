@@ -254,8 +254,7 @@ fn what_would_change_its_meaning_is_refused() {
 #[test]
 fn who_asks_hears_of_no_error() {
     let asks = format!("{AGAIN}\n    if (cudaGetLastError() != cudaSuccess) printf(\"%s\", __func__);");
-    let wanted = "no launch and no other call of CUDA's runtime fails in `relax` (a launch of no blocks does), which asks for errors with \
-                  cudaGetLastError()";
+    let wanted = "no CUDA call fails in `relax`, and no launch has zero blocks: `relax` checks cudaGetLastError()";
     assert_eq!(rewrite(ID, &grid(&asks)).assumes, [wanted]);
     // Told in any case, or told by what no call of the runtime says.
     for asks in [
@@ -274,25 +273,21 @@ fn loads_as_if_nobody_wrote() {
     refuses(
         ID,
         &text,
-        "loads by __ldg() as if nobody wrote there, and an iteration may have written what the next one loads",
+        "makes read-only loads by __ldg(), and an iteration may have written what the next one loads",
     );
     let asm = grid(AGAIN).replace(
         "if (i < n)",
         r#"float x; asm("ld.global.nc.f32 %0, [%1];" : "=f"(x) : "l"(a + i));
     if (i < n)"#,
     );
-    refuses(ID, &asm, "loads by ld.global.nc as if nobody wrote there");
+    refuses(ID, &asm, "makes read-only loads by ld.global.nc");
     let callee = text.replace("__ldg(&a[i])", "at(a, i)").replace(
         "__global__ void relax",
         r#"__device__ float at(const float* __restrict__ p, int i) { return p[i]; }
 
 __global__ void relax"#,
     );
-    refuses(
-        ID,
-        &callee,
-        "loads by `p`, which is __restrict__ as if nobody wrote there",
-    );
+    refuses(ID, &callee, "makes read-only loads by `p`, which is __restrict__");
     // The same pointers in all iterations: it takes a kernel that reads what it writes.
     let same = text.replace("(b, (float*)a, n, round + 1)", "(a, b, n, round + 1)");
     let result = rewrite(ID, &same);

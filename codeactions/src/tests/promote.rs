@@ -101,10 +101,7 @@ fn the_corpus_is_promoted() {
         for id in ALL {
             let result = rewrite(id, program);
             assert!(
-                result
-                    .assumes
-                    .iter()
-                    .all(|a| a.contains("of the shared memory that it may use")),
+                result.assumes.iter().all(|a| a.contains("of shared memory to spare")),
                 "{id}: {:?}",
                 result.assumes
             );
@@ -526,7 +523,7 @@ fn what_is_no_running_value() {
 fn besides_memory(result: &Rewritten) -> Vec<&String> {
     let assumes = result.assumes.iter();
     assumes
-        .filter(|a| !a.ends_with("bytes of the shared memory that it may use"))
+        .filter(|a| !a.ends_with("bytes of shared memory to spare"))
         .collect()
 }
 
@@ -824,7 +821,7 @@ fn loads_as_if_nobody_wrote() {
         "    if (threadIdx.x == 0 && tile",
         "    out[tile] = total;\n    if (threadIdx.x == 0 && tile",
     );
-    refused(&["promote"], &program, "loads as if nobody wrote");
+    refused(&["promote"], &program, "has a non-coherent load");
     let reads = |load: &str| {
         with("    int total = ", &format!("    {load}\n    int total = ")).replace(
             "    if (threadIdx.x == 0 && tile",
@@ -837,7 +834,7 @@ fn loads_as_if_nobody_wrote() {
         "cudaSurfaceObject_t s = 0; int x; surf1Dread(&x, s, 4);",
         "cudaTextureObject_t t = 0; int x = tex1Dfetch<int>(t, 4);",
     ] {
-        refused(&["promote"], &reads(load), "loads as if nobody wrote");
+        refused(&["promote"], &reads(load), "has a non-coherent load");
     }
     rewrite(
         "promote",

@@ -128,8 +128,7 @@ fn what_goes_to_one_place_is_collected() {
         &with_code("if (i < count && out[i] > 3) atomicMin(&out[begin], out[begin + i]);"),
     );
     result.has(&[
-        r#"// Runs a grid of child in one thread, with one atomic operation for all its threads;
-// `gridfuse revert` takes it back.
+        r#"// Runs a grid of child in one thread, with a single atomic; `gridfuse revert` takes it back.
 __device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {
     gridfuse::MinimumAt least(&out[begin]);
     gridfuse::for_each_thread<8>(grid, block, count,

@@ -698,7 +698,7 @@ __device__ void go(int* x, int n) {{
             let has = |what: &str| rewritten.iter().any(|reason| reason.contains(what));
             assumes.push((
                 has("in several calls of `go`"),
-                has("of those that kernels which call `go` launch"),
+                has("other grids that kernels which call `go` launch"),
             ));
         }
         assert!(assumes.windows(2).all(|pair| pair[0] == pair[1]), "{assumes:?}");

@@ -192,7 +192,7 @@ fn arguments_and_configurations_come_back() {
     for id in ["aggregate-block", "aggregate-grid"] {
         let assumes = comes_back(&program(both_write), &[id]);
         assert!(
-            assumes.len() == 1 && assumes[0].contains("neither uses what `child` computes"),
+            assumes.len() == 1 && assumes[0].contains("needs no result of `child`"),
             "{assumes:?}"
         );
     }
@@ -534,7 +534,7 @@ void run(int* out, int* aux, int n) { parent<<<n, 16>>>(out, aux, n); }
         text.replace("void run(int* out, int* aux, int n) { ", set)
     };
     for id in ["revert", "retune-warp"] {
-        assumed(id, "no more grids are pending at a time than 16", &limit);
+        assumed(id, "at most 16 grids are pending at a time", &limit);
     }
     // What the thread has run itself was done for the next launch, whatever its stream.
     let there = rewritten(kernels, &["serialize"]);

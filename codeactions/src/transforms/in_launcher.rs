@@ -512,7 +512,7 @@ fn accumulating_function(
     let each = format!("gridfuse::for_each_thread{at_a_time}");
     let each = behind.lambda(&each, &arguments, &builtins);
     let body = format!("{refused}{}{each} {});", accumulated.declarations, accumulated.body);
-    let comment = in_one_thread(behind, child, ", with one atomic operation for all its threads");
+    let comment = in_one_thread(behind, child, ", with a single atomic");
     format!(
         "{comment}{}",
         behind.function(&serial_head(child, serial), &params, &body)

@@ -68,12 +68,12 @@ pub fn assumed(
         ))),
         Some(Dependence::Unknown(_)) => {
             let who = match function.signature(db).kernel {
-                true => format!("`{parent}` neither uses"),
-                false => format!("neither `{parent}` nor what calls it uses"),
+                true => format!("`{parent}` needs no result of `{child}` and changes nothing that it reads"),
+                false => {
+                    format!("neither `{parent}` nor what calls it needs a result of `{child}` or changes what it reads")
+                }
             };
-            Some(assumed(format!(
-                "after the launch, {who} what `{child}` computes nor changes what it reads"
-            )))
+            Some(assumed(format!("after the launch, {who}")))
         }
         None | Some(Dependence::None(_)) => beside(db, function, launch).map(|(theirs, ours)| {
             assumed(format!(
@@ -97,7 +97,7 @@ fn asks_for_errors(db: &dyn Db, function: FunctionItem<'_>, child: &str) -> Opti
     [function].into_iter().chain(callers).find_map(|asking| {
         let asked = effects(db, asking).errors.first()?.what.clone();
         Some(format!(
-            "the launch of `{child}` doesn't fail (one of no blocks does): `{}` asks for errors with {asked}",
+            "the launch of `{child}` doesn't fail and has at least one block: `{}` checks {asked}",
             unqualified(asking.name(db))
         ))
     })
@@ -128,11 +128,11 @@ fn in_another_stream(db: &dyn Db, function: FunctionItem<'_>, launch: u32) -> Op
         let apart = other.stream != own.stream || !matches!(own.stream, Stream::Null);
         let name = |facts: &LaunchFacts<'_>| facts.kernel_name.clone().unwrap_or_else(|| "another kernel".to_owned());
         (apart && !matches!(dependence, Dependence::None(_))).then(|| {
-            format!(
-                "the grids of `{}` and `{}` don't depend on each other",
-                name(own),
-                name(other)
-            )
+            let (own, other) = (name(own), name(other));
+            match own == other {
+                true => format!("grids of `{own}` don't depend on each other"),
+                false => format!("the grids of `{own}` and `{other}` don't depend on each other"),
+            }
         })
     })
 }

@@ -30,7 +30,7 @@ pub struct CheckArgs {
     /// Form of the output
     #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
     format: CheckFormat,
-    /// Least severity that makes the exit code 1
+    /// Exit with 1 on findings of at least this severity
     #[arg(long, value_enum, default_value_t = Deny::Error)]
     deny: Deny,
     /// Apply the fixes that are proven right and keep the program's structure; other rewrites are left to `gridfuse rewrite`

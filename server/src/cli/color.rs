@@ -7,10 +7,10 @@ use clap::ValueEnum;
 /// When to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR is set; anywhere where CLICOLOR_FORCE is
+    /// On a terminal, unless NO_COLOR is set; everywhere if CLICOLOR_FORCE is
     #[default]
     Auto,
-    /// Anywhere
+    /// Everywhere
     Always,
     /// Nowhere
     Never,

@@ -102,8 +102,8 @@ enum Command {
 /// Where `#include` looks, and where the text on standard input belongs.
 #[derive(Clone, Debug, Args)]
 pub struct Includes {
-    /// The file that the text on standard input (-) is of: what it includes and its settings are looked for from there, and it is told of
-    /// by this name. The file itself isn't read, and need not exist
+    /// Treat standard input (-) as this file when looking for includes and settings, and in messages; the file itself isn't read, and
+    /// need not exist
     #[arg(long, value_name = "FILE")]
     pub stdin_path: Option<PathBuf>,
     /// Directory in which #include looks after the including file's own

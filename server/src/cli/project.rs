@@ -237,7 +237,7 @@ fn read_directory(directory: &Path, given: &Path, here: Option<&Path>, asked: &m
     if sources.files.is_empty() && sources.unreadable.is_empty() {
         let suffixes: Vec<String> = files::SUFFIXES.iter().map(|suffix| format!(".{suffix}")).collect();
         warning(&format!(
-            "{} has no CUDA files: a directory is searched for {}, without what is hidden, what .gitignore names, and {}",
+            "{} has no CUDA files: looked for {}; hidden files, what .gitignore names, and {} are skipped",
             given.display(),
             suffixes.join(", "),
             files::SKIPPED_DIRECTORIES.join(", ")

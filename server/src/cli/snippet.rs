@@ -250,7 +250,7 @@ mod tests {
         };
         Fix {
             rewrite: "x",
-            title: "X",
+            title: "X".into(),
             assumptions: assumptions.iter().map(note).collect(),
             command: Vec::new(),
         }

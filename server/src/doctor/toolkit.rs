@@ -25,7 +25,7 @@ pub fn checks(surroundings: &Surroundings<'_>) -> Vec<Check> {
         return vec![
             missing(COMPILER, "nvcc was not found", INSTALL),
             host,
-            missing(RUNTIME, "libcudadevrt was not looked for without nvcc", help),
+            missing(RUNTIME, "libcudadevrt was not checked: that needs nvcc", help),
         ];
     };
     vec![compiler(surroundings, &nvcc), host, device_runtime(&nvcc)]
@@ -34,7 +34,7 @@ pub fn checks(surroundings: &Surroundings<'_>) -> Vec<Check> {
 fn compiler(surroundings: &Surroundings<'_>, nvcc: &Path) -> Check {
     let shown = nvcc.display();
     if !surroundings.may_run(nvcc) {
-        let help = "which version it is, is not asked, because it lies in the project: `nvcc --version` tells; it has to be 12 or newer";
+        let help = "its version isn't checked, as an nvcc in the project isn't run: `nvcc --version` tells it; it has to be 12 or newer";
         return note(COMPILER, shown.to_string(), help);
     }
     let said = match surroundings.ask(nvcc, &["--version"]) {

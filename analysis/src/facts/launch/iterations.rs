@@ -56,7 +56,7 @@ fn rounds(body: &Body, levels: &FunctionUniformity, stmt: StmtId, span: crate::b
         todo.extend(parts(body, next).0);
     }
     found.why = Some(Cause {
-        text: "threads leave this loop after different numbers of iterations, with different values".to_owned(),
+        text: "the trip count of this loop differs between threads, and so do the values".to_owned(),
         span,
     });
     found

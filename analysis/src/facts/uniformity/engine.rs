@@ -289,11 +289,11 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         match (index, self.mode) {
             (None, _) => self.varying(format!("`{name}` may be used before it gets a value"), span),
             (Some(_), Mode::Own) if self.kernel => {
-                self.value(Level::Grid, format!("depends on the parameter {name}"), span)
+                self.value(Level::Grid, format!("depends on the parameter `{name}`"), span)
             }
             (Some(i), Mode::Own) if self.trust == Trust::Assumed => self.handed_in(i, &name, span),
             (Some(_), Mode::Own) => {
-                self.varying(format!("depends on the parameter {name}, which callers choose"), span)
+                self.varying(format!("depends on the parameter `{name}`, which callers choose"), span)
             }
             (Some(i), Mode::Parametric) if i < super::OBJECT => Value {
                 params: 1 << i,
@@ -306,10 +306,10 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
     /// What the callers of a device function hand to a parameter.
     fn handed_in(&mut self, index: usize, name: &str, span: Span) -> Value {
         let Some(given) = super::callers::given(self.db, self.function).get(index).cloned() else {
-            return self.varying(format!("depends on the parameter {name}, which callers choose"), span);
+            return self.varying(format!("depends on the parameter `{name}`, which callers choose"), span);
         };
         let why = given.why.unwrap_or_else(|| "callers choose it".to_owned());
-        let mut value = self.value(given.level, format!("depends on the parameter {name}: {why}"), span);
+        let mut value = self.value(given.level, format!("depends on the parameter `{name}`: {why}"), span);
         let text = "all calls of the function are in sight".to_owned();
         match self.causes.assume(Cause {
             text,
@@ -413,7 +413,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         }
         let span = self.condition_span(decider);
         let text = format!(
-            "threads leave this loop after different numbers of iterations: `{}`",
+            "the trip count of this loop differs between threads: `{}`",
             self.quote(span)
         );
         let cause = self.causes.add(Cause { text, span });

@@ -233,14 +233,14 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         match binding.storage {
             // An array by itself is its address, which is of no use for the other threads' elements.
             Storage::Shared | Storage::ExternShared if binding.ty.array.is_empty() => self.shared(block, step, b, at),
-            _ if binding.ty.volatile => self.varying(format!("{name} is volatile"), span),
+            _ if binding.ty.volatile => self.varying(format!("`{name}` is volatile"), span),
             Storage::Param if binding.ty.reference && binding.ty.const_base && self.body.params.contains(&b) => {
                 self.const_reference(b, at)
             }
-            _ if binding.ty.reference => self.varying(format!("{name} is a reference"), span),
-            Storage::Static => self.varying(format!("{name} is a static variable"), span),
+            _ if binding.ty.reference => self.varying(format!("`{name}` is a reference"), span),
+            Storage::Static => self.varying(format!("`{name}` is a static variable"), span),
             _ => self.varying(
-                format!("{name} may be changed through a pointer, a reference or a lambda"),
+                format!("`{name}` may change through a pointer, a reference or a lambda"),
                 span,
             ),
         }
@@ -266,7 +266,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let name = self.body.binding(b).name.clone();
         let index = self.body.params.iter().position(|p| *p == b).unwrap_or(64);
         if opaque || index >= super::OBJECT || self.mode == Mode::Own {
-            return self.varying(format!("{name} is a reference"), at);
+            return self.varying(format!("`{name}` is a reference"), at);
         }
         let value = Value {
             params: 1 << index,
@@ -365,7 +365,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 ExprKind::Name(Name::Local(b)) if body.binding(*b).ty.reference => {
                     let name = body.binding(*b).name.clone();
                     let span = body.expr(place).span;
-                    return self.varying(format!("{name} is a reference"), span);
+                    return self.varying(format!("`{name}` is a reference"), span);
                 }
                 ExprKind::Name(_) => return value,
                 _ => {
@@ -490,7 +490,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 return self.settled(value, name, span);
             }
             if self.trust == Trust::Proved || from.meets(&self.written) {
-                return self.varying(format!("read from `{name}`, which this may change"), write);
+                return self.varying(format!("read from `{name}`, which may change here"), write);
             }
             apart = ", nor does what the other parameters lead to overlap with it";
         }
@@ -500,7 +500,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         }
         self.assuming(
             value,
-            format!("nothing else writes {name} while the grid runs{apart}"),
+            format!("nothing else writes `{name}` while the grid runs{apart}"),
             span,
         )
     }
@@ -510,10 +510,13 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         match self.shared.settled(block, step, b) {
             true => self.value(
                 Level::Block,
-                format!("read from the shared variable {name} after a barrier"),
+                format!("read from the shared variable `{name}` after a barrier"),
                 span,
             ),
-            false => self.varying(format!("{name} is in shared memory and may be written meanwhile"), span),
+            false => self.varying(
+                format!("read from shared memory: another thread may write `{name}` meanwhile"),
+                span,
+            ),
         }
     }
 
@@ -522,7 +525,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let read = self.value(Level::Block, format!("read from `{name}`"), span);
         self.assuming(
             value.join(read),
-            format!("all threads of a block find the same in {name}: none of them writes it before all have read it"),
+            format!("all threads of a block find the same in `{name}`: none of them writes it before all have read it"),
             span,
         )
     }

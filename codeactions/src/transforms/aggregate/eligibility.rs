@@ -80,7 +80,7 @@ pub fn understand_stream(
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'_>,
 ) -> Option<CreatedStream> {
-    let tail = "a tail launch runs after the launching grid, an aggregated launch doesn't wait for it";
+    let tail = "a tail launch runs after the launching grid; a collected launch doesn't wait for it";
     order::other_stream(site, tail, refusals, edit);
     let Stream::Created(binding) = site.facts.stream else {
         return None;
@@ -336,7 +336,7 @@ pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRang
     let own = body.bindings.iter().any(|b| b.storage == Storage::Shared);
     (!known || !own || bytes > 48 * 1024 - 208 - i128::from(needed)).then(|| Reason {
         text: format!(
-            "a block of `{}` leaves {needed} bytes of the shared memory that it may use",
+            "a block of `{}` has {needed} bytes of shared memory to spare",
             function.name()
         ),
         place: Some(place),

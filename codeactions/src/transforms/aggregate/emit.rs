@@ -372,7 +372,7 @@ impl<'db> Plan<'_, 'db> {
     fn collects(&self, group: &Group<'_>, child: &Child<'db>) -> String {
         let noun = self.strategy.granularity().noun();
         let parent = self.first_parent(group).map_or("", Function::name);
-        format!("Runs grids of {} that a {noun} of {parent} launches", child.name)
+        format!("Runs the launches of {} by a {noun} of {parent}", child.name)
     }
 
     /// The first kernel that comes to a launch of a group.
@@ -404,7 +404,7 @@ impl<'db> Plan<'_, 'db> {
         ));
         if let Some(count) = group.threads.and_then(|index| child.params.get(index)) {
             fields.push(stream::threads(count, child.is_static));
-            comment.push_str("\n// Of the child's threads only the first threads() do anything.");
+            comment.push_str("\n// threads(): how many threads of the grid have work.");
         }
         let header = if depends { template.as_str() } else { "" };
         let line = format!("struct {record} {{ {} }};", fields.join(" "));

@@ -501,8 +501,11 @@ fn is_one_block(facts: &LaunchFacts<'_>) -> bool {
 
 /// The assumption that not too many launches are pending, with what speaks against it.
 pub fn most_pending(db: &dyn Db, file: SourceFile, why: &str) -> String {
-    let limit = pending_launch_limit(db, file).map_or_else(|| "the limit that is set".to_owned(), |n| n.to_string());
-    format!("no more grids are pending at a time than {limit} (`cudaLimitDevRuntimePendingLaunchCount`): {why}")
+    let room = match pending_launch_limit(db, file) {
+        Some(limit) => format!("at most {limit} grids are pending at a time"),
+        None => "no more grids are pending at a time than the limit that is set".to_owned(),
+    };
+    format!("{room} (`cudaLimitDevRuntimePendingLaunchCount`): {why}")
 }
 
 /// How many grids a function launches at most, in all of its threads; `None` where nothing bounds it, as in a recursion.

@@ -42,7 +42,7 @@ pub fn refuse<'db>(
     if passes_pointers {
         refusals.add(
             format!(
-                "`{name}` loads by {} as if nobody wrote there, and an iteration may have written what the next one loads",
+                "`{name}` makes read-only loads by {}, and an iteration may have written what the next one loads",
                 load.what
             ),
             Some(load.place),

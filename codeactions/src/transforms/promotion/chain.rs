@@ -180,7 +180,7 @@ fn refuse_launch(site: &Site<'_>, effects: &Effects, refusals: &mut Refusals) {
             "in cudaStreamTailLaunch, the next one begins when all of this one is done",
             stream,
         ),
-        Stream::Created(_) | Stream::Other => refusals.add("other work may be in its stream", stream),
+        Stream::Created(_) | Stream::Other => refusals.add("the stream may hold other work, too", stream),
     }
 }
 
@@ -324,7 +324,7 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
         .count();
     if mentions > 1 {
         refusals.add(
-            format!("`{name}` names itself where it doesn't launch"),
+            format!("`{name}` uses its own name in more places than this launch"),
             Some(kernel.place()),
         );
     }
@@ -416,7 +416,7 @@ fn refuse_stale_load(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, ref
     {
         let write = crate::edit::one_line::flat(site.source(span));
         refusals.add(
-            format!("`{name}` loads as if nobody wrote ({what}), so it may miss what an earlier link of the same grid has written: `{write}`"),
+            format!("`{name}` has a non-coherent load ({what}), which may miss what an earlier link of the same grid has written: `{write}`"),
             Some(place),
         );
     }

@@ -221,15 +221,15 @@ fn aggregator(snapshot: &Snapshot, function: FunctionItem<'_>, name: &str) -> Op
     let declared: Vec<&str> = declared.split_whitespace().collect();
     let declared = declared.join(" ");
     let then = if declared.contains("PerGridInStream") {
-        "What the host has launched after the kernel runs them all. In the braces stand the arguments that differ; \
-         `gridfuse::followed_by`, at the launch by the host, takes the others."
+        "A grid that the host launches after the kernel runs them all. The braces hold the arguments that differ; \
+         `gridfuse::followed_by`, at the launch by the host, takes the rest."
     } else {
-        "When the last thread of the group leaves the kernel, one launch runs them all. In the braces stand the arguments that differ \
-         within the group; the constructor takes the others."
+        "When the last thread of the group leaves the kernel, one launch runs them all. The braces hold the arguments that differ \
+         within the group; the constructor takes the rest."
     };
     Some(format!(
-        "**`{name}`** collects launches of `{}` ({line})\n{}\n`{name}.launch(grid, block, {{arguments}})` writes a launch down, from \
-         wherever a thread comes by. {then}\n\nThe group is the first template argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>`, \
+        "**`{name}`** collects launches of `{}` ({line})\n{}\n`{name}.launch(grid, block, {{arguments}})` records a launch; any thread \
+         may call it. {then}\n\nThe group is the first template argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>`, \
          `PerGrid`, `PerGridFromHost` or `PerGridInStream`.\n",
         function.name(db),
         fenced(&declared),

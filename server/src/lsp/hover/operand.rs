@@ -144,12 +144,12 @@ fn place_link(snapshot: &Snapshot, site: &LaunchSite<'_>, span: Span) -> String 
 /// What aggregation does with an argument.
 fn handed_on(operand: &Operand) -> &'static str {
     match operand.uniformity.level {
-        _ if operand.changes_in_loop => "Aggregated launches carry it one by one.",
-        Level::Constant | Level::Grid => "Aggregated launches carry it once for all, at every granularity.",
+        _ if operand.changes_in_loop => "Collected launches store it for each launch.",
+        Level::Constant | Level::Grid => "Collected launches store it once, at every granularity.",
         Level::Block => {
-            "Aggregated per block or warp, the launches carry it once for all; per grid or group of blocks, one by one."
+            "Stored once where launches are collected per warp or block; for each launch where they are collected per grid or group of blocks."
         }
-        Level::Warp => "Aggregated per warp, the launches carry it once for all; at other granularities, one by one.",
-        Level::Varying => "Aggregated launches carry it one by one.",
+        Level::Warp => "Stored once where launches are collected per warp; for each launch at other granularities.",
+        Level::Varying => "Collected launches store it for each launch.",
     }
 }
