@@ -7,10 +7,15 @@ import {
   CodeActionRequest,
   CodeActionResolveRequest,
   CodeActionTriggerKind,
+  type Command,
   type LanguageClient,
   type WorkspaceEdit,
 } from "vscode-languageclient/node";
 import { assumptionsIn } from "./assumptions";
+
+/** How long a server that is still reading is asked anew, and how often. */
+const PATIENCE_MS = 30_000;
+const AGAIN_MS = 200;
 
 /** A rewrite that the server offers for a launch, or the fix of a finding. */
 export interface Offer {
@@ -42,11 +47,17 @@ export async function offers(
   document: vscode.TextDocument,
   range: vscode.Range,
 ): Promise<Offer[]> {
-  const found = await client.sendRequest(CodeActionRequest.type, {
-    textDocument: client.code2ProtocolConverter.asTextDocumentIdentifier(document),
-    range: client.code2ProtocolConverter.asRange(range),
-    context: { diagnostics: [], triggerKind: CodeActionTriggerKind.Invoked },
-  });
+  const ask = () =>
+    client.sendRequest(CodeActionRequest.type, {
+      textDocument: client.code2ProtocolConverter.asTextDocumentIdentifier(document),
+      range: client.code2ProtocolConverter.asRange(range),
+      context: { diagnostics: [], triggerKind: CodeActionTriggerKind.Invoked },
+    });
+  let found = await ask();
+  for (const deadline = Date.now() + PATIENCE_MS; (found ?? []).some(isUnfinished) && Date.now() < deadline; ) {
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    found = await ask();
+  }
   const rewrites: Offer[] = [];
   const fixes: Offer[] = [];
   for (const action of found ?? []) {
@@ -65,6 +76,11 @@ export async function offers(
     }
   }
   return rewrites.length > 0 ? rewrites : fixes;
+}
+
+/** Whether this only says that the server is still reading the code: a rewrite's kind has another part. */
+function isUnfinished(action: Command | CodeAction): boolean {
+  return "kind" in action && action.kind === CodeActionKind.RefactorRewrite && action.disabled !== undefined;
 }
 
 /** Whether a finding is about a comment that suppresses others: no launch gets better by its fix. */

@@ -14,6 +14,16 @@ local function mends(action)
   return action.kind == 'quickfix' and action.edit ~= nil and found ~= nil and not vim.endswith(about, '-suppression')
 end
 
+--- How soon a server that is still reading is asked again, in ms.
+local AGAIN = 200
+
+--- Whether the server is still reading the code: it has answered with what it knew by then.
+local function is_reading(client)
+  return vim.iter(pairs(client.progress.pending)):any(function(token)
+    return type(token) == 'string' and vim.startswith(token, 'gridfuse/working/')
+  end)
+end
+
 --- Asks for the rewrites that can be applied, the best one first. Where there are none, for the fixes of what is found there: a kernel that
 --- waits for its children can't be rewritten before the wait is replaced.
 ---@param client vim.lsp.Client
@@ -38,11 +48,15 @@ function M.find(client, buffer, range, found)
     if #offered == 0 then
       offered = vim.tbl_filter(mends, enabled)
     end
-    if #offered == 0 then
+    if #offered == 0 and is_reading(client) and vim.api.nvim_buf_is_valid(buffer) then
+      vim.defer_fn(function()
+        M.find(client, buffer, range, found)
+      end, AGAIN)
+    elseif #offered == 0 then
       vim.notify('gridfuse: no launch of this line can be rewritten', vim.log.levels.INFO)
-      return
+    else
+      found(offered)
     end
-    found(offered)
   end, buffer)
 end
 
