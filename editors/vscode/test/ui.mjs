@@ -190,9 +190,24 @@ async function scenario() {
   await page.keyboard.press("Escape");
 
   await goToLaunch(line);
+  await command("gridfuse: Apply Best Rewrite");
+  const dialog = page.locator(".monaco-dialog-box");
+  await dialog.waitFor();
+  const asked = await dialog.innerText();
+  assert.ok(asked.includes(heading), asked);
+  assert.match(asked, /It is right if this holds/);
+  step("applying the best rewrite says first what it will do");
+  await picture("best");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(readFileSync(source, "utf8"), text, "nothing is applied unasked");
+
+  await goToLaunch(line);
   await command("gridfuse: Explain Launch");
   await explanation("launch of expand");
   step("the explanation is a page");
+  // The pointer is where the command was chosen, and a button there would say its name.
+  await page.mouse.move(5, 5);
   await picture("explain");
   await closeTab("Explanation");
 
