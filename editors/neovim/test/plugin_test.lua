@@ -176,6 +176,35 @@ wait('the best rewrite is offered', function()
 end)
 assert(#offered == 1 and offered[1]:find(' assumption', 1, true), vim.inspect(offered))
 assert(not has('gridfuse::Aggregator'), 'nothing is applied unasked')
+local best = offered[1]
+offered = {}
+vim.cmd('GridfuseRewrite')
+wait('the list of the rewrites', function()
+  return #offered > 1
+end)
+assert(offered[1] == best, 'the best is the first of the list: ' .. vim.inspect(offered))
+
+-- Of a kernel that waits for its children, that is the fix of the wait.
+vim.fn.writefile({
+  '__global__ void child(int* out) { out[threadIdx.x] += 1; }',
+  '__global__ void parent(int* out) {',
+  '    child<<<1, 32>>>(out);',
+  '    cudaDeviceSynchronize();',
+  '}',
+  'void run(int* out) { parent<<<1, 1>>>(out); }',
+}, workspace .. '/waits.cu')
+vim.cmd.edit(workspace .. '/waits.cu')
+wait('the finding about the wait', function()
+  return #vim.diagnostic.get(0, { lnum = 3 }) > 0
+end)
+vim.api.nvim_win_set_cursor(0, { 4, 4 })
+offered = {}
+vim.cmd('GridfuseBest')
+wait('the fix of the wait', function()
+  return #offered > 0
+end)
+assert(#offered == 1 and offered[1]:find('wait', 1, true), vim.inspect(offered))
+vim.cmd.buffer(buffer)
 
 -- A server that is started anew says the same.
 local before = vim.lsp.get_clients({ name = 'gridfuse' })[1].id
@@ -258,6 +287,9 @@ assert(health:find('Neovim is new enough', 1, true), health)
 assert(health:find('runs in', 1, true), health)
 assert(not health:find('ERROR', 1, true), health)
 assert(not health:find('can measure', 1, true), health)
+-- What is there to measure with, it has from the program, which knows more places than PATH.
+assert(health:find('compiler: ', 1, true) and health:find('compile commands: ', 1, true), health)
+assert(not health:find('on PATH: :GridfuseMeasure', 1, true), health)
 print('ok: health')
 
 -- The help file has its tags.

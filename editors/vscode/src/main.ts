@@ -69,6 +69,7 @@ export function start(context: vscode.ExtensionContext): Main {
   editorCommand("gridfuse.tuneOnGpu", (client, editor) => measurements.tune(client, editor.document));
   command("gridfuse.acceptPreview", async () => server.running && rewriter.accept(server.running));
   command("gridfuse.discardPreview", () => rewriter.discard());
+  command("gridfuse.doctor", () => doctor(server, output, vscode.window.activeTextEditor?.document.uri));
   command(AFTER_REWRITE, async (...uris: vscode.Uri[]) => {
     tickRewritten();
     const created = uris.map((uri) => uri.toString());
@@ -147,13 +148,19 @@ async function explainState(server: Server): Promise<void> {
   }
 }
 
-/** Shows what there is for measuring, and what is missing, in the output channel. */
-function doctor(server: Server, output: vscode.LogOutputChannel, document: vscode.Uri): Promise<void> {
+/**
+ * Shows what there is for measuring, and what is missing, in the output channel: for the project of a document, else for that of the first
+ * folder.
+ */
+function doctor(server: Server, output: vscode.LogOutputChannel, document: vscode.Uri | undefined): Promise<void> {
   const program = server.state.kind === "running" ? server.state.program : undefined;
   if (program === undefined) {
     return explainState(server);
   }
-  const cwd = vscode.workspace.getWorkspaceFolder(document)?.uri.fsPath ?? vscode.Uri.joinPath(document, "..").fsPath;
+  // What the editor shows may be no file: the output channel, or a difference.
+  const file = document?.scheme === "file" ? document : undefined;
+  const folder = file === undefined ? vscode.workspace.workspaceFolders?.[0] : vscode.workspace.getWorkspaceFolder(file);
+  const cwd = folder?.uri.fsPath ?? (file === undefined ? undefined : vscode.Uri.joinPath(file, "..").fsPath);
   return new Promise((resolve) => {
     // It fails where something is missing, which is what it's asked about.
     execFile(program, ["doctor"], { cwd, timeout: 60_000, windowsHide: true }, (error, stdout, stderr) => {
@@ -179,11 +186,13 @@ async function showMenu(server: Server): Promise<void> {
   const running = server.state.kind === "running" ? server.state : undefined;
   const item = (label: string, command: string, wanted = true) => (wanted ? [{ label, command }] : []);
   const items = [
+    ...item("$(rocket) Apply Best Rewrite", "gridfuse.applyBestRewrite", running !== undefined),
     ...item("$(diff) Preview Rewrite…", "gridfuse.previewRewrite", running !== undefined),
     ...item("$(info) Explain Launch", "gridfuse.explainLaunch", running !== undefined),
     ...item("$(type-hierarchy-sub) Show Launch Graph", "gridfuse.showLaunchGraph", running !== undefined),
     ...item("$(play) Run on GPU…", "gridfuse.runOnGpu", running?.canMeasure === true),
     ...item("$(settings) Tune on GPU…", "gridfuse.tuneOnGpu", running?.canMeasure === true),
+    ...item("$(pulse) Doctor", "gridfuse.doctor", running !== undefined),
     ...item("$(debug-restart) Restart Server", "gridfuse.restartServer"),
     ...item("$(output) Show Output", "gridfuse.showOutput"),
     ...item("$(folder-opened) Choose the Program…", "choose"),

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { type LanguageClient, TextDocumentEdit, type TextEdit, type WorkspaceEdit } from "vscode-languageclient/node";
-import { assumptionsOf, editOf, offers, offersAtCursor, offersIn, ofOneLaunch, type Offer } from "./actions";
+import { assumptionsOf, editOf, offers, offersAtCursor, offersIn, ofOneLaunch, positionOf, type Offer } from "./actions";
 import { asWorkspaceEdit } from "./edit";
 
 const PREVIEW_SCHEME = "gridfuse-preview";
@@ -11,6 +11,7 @@ const PREVIEW_SCHEME = "gridfuse-preview";
 interface Change {
   uri: vscode.Uri;
   created: boolean;
+  before: string;
   after: string;
   /** The line of `after` that is worth looking at first. */
   line: number;
@@ -20,7 +21,6 @@ interface Change {
 interface Preview {
   title: string;
   edit: WorkspaceEdit;
-  versions: Map<string, number>;
   changes: Change[];
 }
 
@@ -58,24 +58,15 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     return this.contents.get(uri.toString()) ?? "";
   }
 
-  /** Applies what the server thinks is best for the launch at the cursor. */
+  /** Applies what the server thinks is best for the launch at the cursor, which it offers first. */
   async applyBest(client: LanguageClient, editor: vscode.TextEditor): Promise<void> {
-    const found = await offersAtCursor(client, editor);
-    const best = found?.find((offer) => offer.rewrite === "optimize");
-    if (found === undefined) {
-      return;
-    }
-    if (best === undefined) {
-      const pick = "Preview Another Rewrite";
-      const text = "gridfuse: no rewrite is known to be best for this launch.";
-      if ((await vscode.window.showInformationMessage(text, pick)) === pick) {
-        await this.previewOne(client, editor);
-      }
-      return;
-    }
-    const edit = await editOf(client, best);
-    if (edit !== undefined) {
-      await this.apply(client, edit, shortTitle(best), { always: true });
+    const [best] = (await offersAtCursor(client, editor)) ?? [];
+    const edit = best === undefined ? undefined : await editOf(client, best);
+    if (best !== undefined && edit !== undefined) {
+      const { line } = positionOf(editor.document, best.offset);
+      // The only one of the document is taken wherever the cursor is: where it changes something else than what is in sight, it's said.
+      const place = line === editor.selection.active.line ? "" : ` (line ${line + 1})`;
+      await this.apply(client, edit, shortTitle(best), `${best.action.title}${place}`);
     }
   }
 
@@ -123,7 +114,7 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     }
     const items = found.map((offer) => {
       const [label, assumptions] = offer.action.title.split(" — ");
-      return { label: label ?? offer.rewrite, description: offer.rewrite, detail: assumptions ?? "", offer };
+      return { label: label ?? offer.action.title, description: offer.rewrite ?? "", detail: assumptions ?? "", offer };
     });
     const picked = await vscode.window.showQuickPick(items, {
       placeHolder: "Which rewrite?",
@@ -139,8 +130,7 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
   /** Shows what an edit would change, file by file, without changing anything. */
   async show(client: LanguageClient, edit: WorkspaceEdit, title: string, near?: vscode.Position): Promise<void> {
     this.forget();
-    const versions = new Map<string, number>();
-    const changes = await changesOf(client, edit, versions, near?.line ?? 0);
+    const changes = await changesOf(client, edit, near?.line ?? 0);
     if (changes.length === 0) {
       return;
     }
@@ -152,7 +142,7 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       const before = change.created ? side("before") : change.uri;
       return { uri: change.uri, before, after: side("after"), line: change.line };
     });
-    const preview = { title, edit, versions, changes };
+    const preview = { title, edit, changes };
     this.preview = preview;
     await vscode.commands.executeCommand("setContext", "gridfuse.previewing", true);
     const label = `${title} (preview)`;
@@ -178,14 +168,10 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       ...(completes.length > 0 ? [`Adds to ${names(completes)} what it needs.`] : []),
     ].join(" ");
     void vscode.window.showInformationMessage(text, "Apply", "Discard").then(async (answer) => {
-      // The message stays when the tab is closed, or shows another preview by now.
-      if (this.preview !== preview) {
-        if (answer === "Apply") {
-          void vscode.window.showWarningMessage("gridfuse: this preview is closed; preview the rewrite again.");
-        }
-      } else if (answer === "Apply") {
-        await this.accept(client);
-      } else if (answer === "Discard") {
+      // The message outlives the tab. It says what it applies, and it does so as long as the text is the one that was previewed.
+      if (answer === "Apply") {
+        await this.take(client, preview);
+      } else if (answer === "Discard" && this.preview === preview) {
         await this.discard();
       }
     });
@@ -193,20 +179,20 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
 
   /** Applies what is shown. */
   async accept(client: LanguageClient): Promise<void> {
-    const preview = this.preview;
-    if (preview === undefined) {
-      return;
+    if (this.preview !== undefined) {
+      await this.take(client, this.preview);
     }
-    for (const [uri, version] of preview.versions) {
-      const document = vscode.workspace.textDocuments.find((open) => open.uri.toString() === uri);
-      if (document !== undefined && document.version !== version) {
-        void vscode.window.showWarningMessage("gridfuse: the text changed since the preview; preview the rewrite again.");
-        await this.discard();
-        return;
-      }
-    }
+  }
+
+  /** Applies a preview, if the text is still the one that it was made for. */
+  private async take(client: LanguageClient, preview: Preview): Promise<void> {
+    const same = await Promise.all(preview.changes.map(isStillSo));
     await this.discard();
-    await this.write(client, preview.edit, preview.title);
+    if (same.every(Boolean)) {
+      await this.write(client, preview.edit, preview.title);
+    } else {
+      void vscode.window.showWarningMessage("gridfuse: the text changed since the preview; preview the rewrite again.");
+    }
   }
 
   /** Closes what is shown. */
@@ -216,17 +202,18 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     await vscode.window.tabGroups.close(tabs);
   }
 
-  /** Applies an edit; after asking if it takes something for granted, or `always`. */
-  async apply(client: LanguageClient, edit: WorkspaceEdit, title: string, asking = { always: false }): Promise<void> {
+  /** Applies an edit; asks first if it takes something for granted, or with `question` always. */
+  async apply(client: LanguageClient, edit: WorkspaceEdit, title: string, question?: string): Promise<void> {
     const assumptions = assumptionsOf(edit);
     const ask = vscode.workspace.getConfiguration("gridfuse").get<boolean>("rewrite.confirmAssumptions", true);
-    if (ask && (assumptions.length > 0 || asking.always)) {
-      const changes = await changesOf(client, edit, new Map(), 0);
+    if (ask && (assumptions.length > 0 || question !== undefined)) {
+      const changes = await changesOf(client, edit, 0);
       const files = changes.map((change) => `${change.created ? "Adds" : "Changes"} ${basename(change.uri)}.`);
       const holds = assumptions.map((assumption) => `• ${assumption}`).join("\n");
       const condition = assumptions.length > 0 ? `It is right if this holds:\n\n${holds}` : "It assumes nothing.";
       const detail = `${files.join(" ")}\n\n${condition}`;
-      const answer = await vscode.window.showWarningMessage(`${title}?`, { modal: true, detail }, "Apply", "Preview");
+      const asked = question ?? `${title}?`;
+      const answer = await vscode.window.showWarningMessage(asked, { modal: true, detail }, "Apply", "Preview");
       if (answer === "Preview") {
         await this.show(client, edit, title);
       }
@@ -260,7 +247,7 @@ export function tickRewritten(): void {
 }
 
 function shortTitle(offer: Offer): string {
-  return offer.action.title.split(" — ")[0] ?? offer.rewrite;
+  return offer.action.title.split(" — ")[0] ?? offer.action.title;
 }
 
 function basename(uri: vscode.Uri): string {
@@ -287,13 +274,21 @@ function previewed(tab: vscode.Tab): vscode.Uri | undefined {
   return modified?.scheme === PREVIEW_SCHEME ? modified : undefined;
 }
 
-/** The texts that an edit leads to. `versions` gets those of the open documents. */
-async function changesOf(
-  client: LanguageClient,
-  edit: WorkspaceEdit,
-  versions: Map<string, number>,
-  near: number,
-): Promise<Change[]> {
+/** Whether a file has the text that a change was made for. */
+async function isStillSo(change: Change): Promise<boolean> {
+  if (change.created) {
+    // Creating it fails where it is there by now.
+    return true;
+  }
+  try {
+    return (await vscode.workspace.openTextDocument(change.uri)).getText() === change.before;
+  } catch {
+    return false;
+  }
+}
+
+/** The texts that an edit leads to. */
+async function changesOf(client: LanguageClient, edit: WorkspaceEdit, near: number): Promise<Change[]> {
   const created = new Set<string>();
   const edits = new Map<string, TextEdit[]>();
   const add = (uri: string, list: TextEdit[]) => edits.set(uri, [...(edits.get(uri) ?? []), ...list]);
@@ -311,12 +306,11 @@ async function changesOf(
   for (const [protocolUri, list] of edits) {
     const uri = client.protocol2CodeConverter.asUri(protocolUri);
     if (created.has(protocolUri)) {
-      changes.push({ uri, created: true, after: list.map((one) => one.newText).join(""), line: 0 });
+      changes.push({ uri, created: true, before: "", after: list.map((one) => one.newText).join(""), line: 0 });
       continue;
     }
     const document = await vscode.workspace.openTextDocument(uri);
-    versions.set(uri.toString(), document.version);
-    changes.push({ uri, created: false, ...applied(client, document, list, near) });
+    changes.push({ uri, created: false, before: document.getText(), ...applied(client, document, list, near) });
   }
   // Edited files before new ones.
   return changes.sort((a, b) => Number(a.created) - Number(b.created));

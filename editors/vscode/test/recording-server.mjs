@@ -2,6 +2,9 @@
 // A server for tests without a GPU: the real one, which runs beside it, but gridfuse.measure is answered with a recorded report.
 //
 // GRIDFUSE_TEST_SERVER names the real program, GRIDFUSE_TEST_RECORDING the report.
+//
+// The times in recording.json are those of tests/gpu/results/measured/table.json, and the differences are the code that ran then: `optimize`
+// still left launches. What each rewrite assumes is what the server says now.
 
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -175,7 +175,7 @@ async function scenario() {
   assert.equal(await page.locator(".codelens-decoration", { hasText: "rewrites" }).count(), 1, "one lens for one kernel");
 
   await goToLaunch(line);
-  await menuAt(/^Optimize the launch/);
+  const best = await menuAt(/^Best: /);
   step("the menu begins with the best rewrite");
   await picture("menu");
   await page.keyboard.press("Escape");
@@ -183,15 +183,31 @@ async function scenario() {
   await page.locator(".codelens-decoration a", { hasText: "rewrites" }).click();
   const listed = page.locator(".quick-input-list .monaco-list-row");
   await listed.first().waitFor();
-  assert.match(await listed.first().innerText(), /^Optimize the launch/);
+  const [heading] = best.split(" — ");
+  assert.ok((await listed.first().innerText()).startsWith(heading), `the list begins with "${heading}"`);
   step("the lens opens the same list");
   await picture("rewrites");
   await page.keyboard.press("Escape");
 
   await goToLaunch(line);
+  await command("gridfuse: Apply Best Rewrite");
+  const dialog = page.locator(".monaco-dialog-box");
+  await dialog.waitFor();
+  const asked = await dialog.innerText();
+  assert.ok(asked.includes(heading), asked);
+  assert.match(asked, /It is right if this holds/);
+  step("applying the best rewrite says first what it will do");
+  await picture("best");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(readFileSync(source, "utf8"), text, "nothing is applied unasked");
+
+  await goToLaunch(line);
   await command("gridfuse: Explain Launch");
   await explanation("launch of expand");
   step("the explanation is a page");
+  // The pointer is where the command was chosen, and a button there would say its name.
+  await page.mouse.move(5, 5);
   await picture("explain");
   await closeTab("Explanation");
 
@@ -264,14 +280,16 @@ async function explanation(text) {
   await frame.locator("table").first().waitFor();
 }
 
-/** Opens the menu of code actions at the cursor; its first row, the head of a group left out, is the one that is `wanted`. */
+/** Opens the menu of code actions at the cursor; its first row, the head of a group left out, is the one that is `wanted`. Returns what it says. */
 async function menuAt(wanted) {
   const rows = page.locator(".action-widget .monaco-list-row.action");
   for (const deadline = Date.now() + PATIENCE; ; ) {
     try {
       await page.keyboard.press("Control+.");
       await rows.first().waitFor({ timeout: 5000 });
-      return assert.match(await rows.first().innerText(), wanted);
+      const first = (await rows.first().innerText()).trim();
+      assert.match(first, wanted);
+      return first;
     } catch (error) {
       if (Date.now() > deadline) {
         throw error;

@@ -31,28 +31,40 @@ local function launch_position(client, buffer)
 end
 
 --- Offers the rewrites of the launches in a range, as `vim.lsp.buf.code_action` takes it; without one, in the cursor's line.
----@param filter (fun(action: table): boolean)?
----@param apply boolean?
+---@param most integer? so many of them, from the first on
 ---@param range { start: integer[], end: integer[] }?
-local function actions(filter, apply, range)
+local function actions(most, range)
   local client = require('gridfuse').client()
   if not client then
     return
   end
+  local buffer, window = vim.api.nvim_get_current_buf(), vim.api.nvim_get_current_win()
   if not range then
     local row = vim.api.nvim_win_get_cursor(0)[1]
     local length = #(vim.api.nvim_buf_get_lines(0, row - 1, row, false)[1] or '')
     range = { start = { row, 0 }, ['end'] = { row, length } }
   end
-  vim.lsp.buf.code_action({
-    range = range,
-    filter = function(action)
-      local data = action.data
-      local ours = type(data) == 'table' and type(data.rewrite) == 'string'
-      return ours and (filter == nil or filter(action))
-    end,
-    apply = apply,
-  })
+  local encoding = client.offset_encoding
+  local asked = vim.lsp.util.make_given_range_params(range.start, range['end'], buffer, encoding).range
+  require('gridfuse.offers').find(client, buffer, asked, function(offered)
+    if not vim.api.nvim_win_is_valid(window) or vim.api.nvim_win_get_buf(window) ~= buffer then
+      return
+    end
+    offered = vim.list_slice(offered, 1, most or #offered)
+    vim.api.nvim_win_call(window, function()
+      -- Neovim asks anew, and shows and applies what it gets: only what was offered is to be among that.
+      vim.lsp.buf.code_action({
+        range = range,
+        filter = function(action)
+          return not action.disabled
+            and vim.iter(offered):any(function(offer)
+              return offer.title == action.title and vim.deep_equal(offer.data, action.data)
+            end)
+        end,
+        apply = false,
+      })
+    end)
+  end)
 end
 
 function M.rewrite()
@@ -75,14 +87,12 @@ function M.rewrite_in(uri, range, encoding)
   vim.api.nvim_win_set_cursor(0, { item.lnum, item.col - 1 })
   local last = range['end'].line + 1
   local length = #(vim.api.nvim_buf_get_lines(buffer, last - 1, last, false)[1] or '')
-  actions(nil, nil, { start = { item.lnum, item.col - 1 }, ['end'] = { last, length } })
+  actions(nil, { start = { item.lnum, item.col - 1 }, ['end'] = { last, length } })
 end
 
---- What the server thinks is best. One that takes something for granted is offered, not applied.
+--- What the server thinks is best, which it offers first. It is offered alone, not applied.
 function M.best()
-  actions(function(action)
-    return action.data.rewrite == 'optimize'
-  end, false)
+  actions(1)
 end
 
 --- Shows all that is known about the launch of the line, or the kernel at the cursor.

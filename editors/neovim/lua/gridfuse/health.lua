@@ -1,6 +1,46 @@
 --- :checkhealth gridfuse
 local M = {}
 
+--- How long the program may look for a compiler and a GPU, in ms.
+local PATIENCE = 60000
+
+--- Tells what there is to measure with. The program itself says it: the server looks in the same places.
+---@param program string
+---@param root string? the project's directory
+local function measuring(program, root)
+  local health = vim.health
+  health.start('gridfuse: measuring')
+  local root_is_there = root and vim.fn.isdirectory(root) == 1
+  local answer = vim
+    .system({ program, 'doctor', '--format', 'json' }, { text = true, cwd = root_is_there and root or nil })
+    :wait(PATIENCE)
+  -- Its exit code says whether something is missing.
+  local parsed, doctor = pcall(vim.json.decode, answer.stdout or '', { luanil = { object = true } })
+  if not parsed or type(doctor) ~= 'table' or type(doctor.checks) ~= 'table' then
+    health.warn(('%s doctor says nothing: %s'):format(program, vim.trim(answer.stderr or '')))
+    return
+  end
+  -- The editor's settings come first, as they do for the server.
+  local settings = require('gridfuse.config').options.settings
+  local runner = vim.tbl_get(settings, 'measure', 'runner') or doctor.runner
+  local elsewhere = runner ~= nil and runner ~= ''
+  if elsewhere then
+    health.ok(('programs run through `%s`: what is missing here is not needed'):format(runner))
+  end
+  for _, check in ipairs(doctor.checks) do
+    local found = ('%s: %s'):format(check.name, check.found)
+    if check.status == 'ok' then
+      health.ok(found)
+    elseif check.status ~= 'missing' then
+      health.info(check.help and ('%s; %s'):format(found, check.help) or found)
+    elseif elsewhere then
+      health.info(found)
+    else
+      health.warn(found, check.help and { check.help } or nil)
+    end
+  end
+end
+
 function M.check()
   local health = vim.health
   health.start('gridfuse')
@@ -33,12 +73,8 @@ function M.check()
       health.info('this server cannot measure')
     end
   end
-  for _, tool in ipairs({ 'nvcc', 'nvidia-smi' }) do
-    if vim.fn.executable(tool) == 1 then
-      health.ok(('%s: %s'):format(tool, vim.fn.exepath(tool)))
-    else
-      health.info(('no %s on PATH: :GridfuseMeasure needs it on the machine that measures'):format(tool))
-    end
+  if vim.fn.executable(program) == 1 then
+    measuring(program, clients[1] and clients[1].root_dir)
   end
 end
 

@@ -1,11 +1,6 @@
 --- :GridfusePreview: what a rewrite of the launch at the cursor would change, as a difference.
 local M = {}
 
-local function ours(action)
-  local data = action.data
-  return type(data) == 'table' and type(data.rewrite) == 'string' and not action.disabled
-end
-
 --- The changes of an edit: those of a document, and the names of the other files.
 local function changes(edit, uri)
   local own, others = {}, {}
@@ -87,23 +82,11 @@ function M.show()
   end
   local buffer = vim.api.nvim_get_current_buf()
   local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local params = {
-    textDocument = { uri = vim.uri_from_bufnr(buffer) },
-    range = { start = { line = row, character = 0 }, ['end'] = { line = row + 1, character = 0 } },
-    context = { diagnostics = {}, triggerKind = 1 },
-  }
+  local range = { start = { line = row, character = 0 }, ['end'] = { line = row + 1, character = 0 } }
   local function failed(error)
     vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
   end
-  plugin.request(client, 'textDocument/codeAction', params, function(error, actions)
-    if error then
-      return failed(error)
-    end
-    local offered = vim.tbl_filter(ours, actions or {})
-    if #offered == 0 then
-      vim.notify('gridfuse: no launch of this line can be rewritten', vim.log.levels.INFO)
-      return
-    end
+  require('gridfuse.offers').find(client, buffer, range, function(offered)
     local options = {
       prompt = 'Preview which rewrite?',
       format_item = function(action)
@@ -115,8 +98,12 @@ function M.show()
         return
       end
       local function show(edit)
+        local rewrite = (action.data or {}).rewrite
+        if not rewrite then
+          return difference(client, buffer, action.title, edit, {})
+        end
         -- Neovim knows no annotations of edits, in which the assumptions stand; what the command answers has them.
-        local argument = { uri = params.textDocument.uri, line = row, rewrites = action.data.rewrite }
+        local argument = { uri = vim.uri_from_bufnr(buffer), line = row, rewrites = rewrite }
         local command = { command = 'gridfuse.rewrite', arguments = { argument } }
         plugin.request(client, 'workspace/executeCommand', command, function(_, result)
           difference(client, buffer, action.title, edit, result and result.assumptions or {})
@@ -132,7 +119,7 @@ function M.show()
         show(resolved.edit)
       end, buffer)
     end)
-  end, buffer)
+  end)
 end
 
 return M

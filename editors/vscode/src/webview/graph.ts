@@ -23,6 +23,9 @@ interface Launch {
   certain: boolean;
 }
 
+/** How much the picture may shrink: its names have 13 pixels, its labels 11, which are hard to read when they get smaller than 10. */
+const LEAST_SCALE = 0.9;
+
 window.addEventListener("message", (event: MessageEvent<Message>) => {
   const { type, svg, nodes, launches } = event.data;
   if (type === "graph" && svg !== undefined) {
@@ -36,6 +39,11 @@ function show(text: string, nodes: GraphNode[], launches: Launch[]): void {
   const parsed = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
   const svg = document.importNode(parsed, true);
   svg.setAttribute("role", "group");
+  // It fits the panel as long as it can be read; beyond that it scrolls.
+  const natural = Number(svg.getAttribute("width"));
+  if (svg instanceof SVGSVGElement && Number.isFinite(natural)) {
+    svg.style.minWidth = `${Math.round(LEAST_SCALE * natural)}px`;
+  }
   for (const shape of svg.querySelectorAll<SVGElement>("[data-node]")) {
     const index = Number(shape.dataset.node);
     const node = nodes[index];

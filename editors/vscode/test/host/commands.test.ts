@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { ask, bfs, diagnostics, putCursor, type Test, until } from "./harness";
+import { answering, ask, bfs, diagnostics, putCursor, type Test, until } from "./harness";
 
 function shows(text: string): Promise<boolean> {
   return until(`"${text}" in the window`, () => ask<boolean>("shows", text));
@@ -30,6 +30,20 @@ export const tests: Test[] = [
       for (const step of ["Start the server", "Look at a launch", "Rewrite it", "Measure it"]) {
         await shows(step);
       }
+    },
+  },
+  {
+    name: "the menu of the status bar offers the best rewrite",
+    async run() {
+      const editor = await bfs("menu_best.cu");
+      await diagnostics(editor.document);
+      putCursor(editor, "expand<<<");
+      const asked = answering(undefined, async () => {
+        const done = vscode.commands.executeCommand("gridfuse.showMenu");
+        await ask("choose", "Apply Best Rewrite");
+        await done;
+      });
+      assert.match(await asked, /Changes menu_best\.cu\./);
     },
   },
   {

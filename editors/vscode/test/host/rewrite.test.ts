@@ -108,7 +108,7 @@ export const tests: Test[] = [
     },
   },
   {
-    name: "the message of a preview that was closed says so, and applies nothing",
+    name: "the message of a preview that was closed still applies what it says",
     async run() {
       const { document } = await preview("closed.cu", "Collect launches per block");
       const before = document.getText();
@@ -116,9 +116,27 @@ export const tests: Test[] = [
       await message("Assumes:");
       await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
       await until("the preview is gone", () => difference() === undefined);
-      await pressInMessage("Assumes:", "Apply");
-      await message("this preview is closed");
       assert.equal(document.getText(), before);
+      await pressInMessage("Assumes:", "Apply");
+      await until("the rewritten text", () => document.getText().includes(AGGREGATOR));
+      await vscode.workspace.saveAll();
+    },
+  },
+  {
+    name: "the message of a preview that was closed applies nothing to a text that has changed since",
+    async run() {
+      const { document } = await preview("closed_changed.cu", "Collect launches per block");
+      await until("the difference", difference);
+      await message("Assumes:");
+      await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+      await until("the preview is gone", () => difference() === undefined);
+      const change = new vscode.WorkspaceEdit();
+      change.insert(document.uri, new vscode.Position(0, 0), "// another line\n");
+      assert.ok(await vscode.workspace.applyEdit(change));
+      const changed = document.getText();
+      await pressInMessage("Assumes:", "Apply");
+      await message("the text changed since the preview");
+      assert.equal(document.getText(), changed);
     },
   },
   {
@@ -144,11 +162,29 @@ export const tests: Test[] = [
       putCursor(editor, "expand<<<");
       const best = () => Promise.resolve(vscode.commands.executeCommand("gridfuse.applyBestRewrite"));
       const question = await answering(undefined, best);
+      assert.match(question, /^\S.* — \d+ assumptions?\n/, "it says first what it will do");
       assert.match(question, /Changes best\.cu\./);
       assert.match(question, /It is right if this holds:[^]*independent of each other/);
       assert.equal(editor.document.getText(), before);
       await answering("Apply", best);
       assert.match(editor.document.getText(), /gridfuse::ThreadReuseInStream</);
+      await vscode.workspace.saveAll();
+    },
+  },
+  {
+    name: "a kernel that waits for its children gets the fix of the wait as the best",
+    async run() {
+      const editor = await edit(
+        "waits.cu",
+        "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n" +
+          "__global__ void parent(int* out) {\n    child<<<1, 32>>>(out);\n    cudaDeviceSynchronize();\n}\n" +
+          "void run(int* out) { parent<<<1, 1>>>(out); }\n",
+      );
+      await diagnostics(editor.document);
+      putCursor(editor, "child<<<");
+      const best = () => Promise.resolve(vscode.commands.executeCommand("gridfuse.applyBestRewrite"));
+      assert.match(await answering("Apply", best), /^.*\bwait\b.*\n/);
+      await until("no wait", () => !editor.document.getText().includes("cudaDeviceSynchronize();"));
       await vscode.workspace.saveAll();
     },
   },

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { milliseconds, type Report, rows, type Variant } from "../../src/report";
@@ -20,6 +20,15 @@ test("the original comes first, what ran by its time, and the rest behind it", (
   assert.deepEqual(times, [...times].sort((a, b) => a - b));
   assert.equal(lines.filter((line) => line.fastest).length, 1);
   assert.equal(lines[1]?.fastest, true);
+});
+
+// The tests are copied to where there are no results.
+const results = path.join("..", "..", "tests", "gpu", "results", "measured", "table.json");
+
+test("the recorded times were measured", { skip: !existsSync(results) }, () => {
+  const measured = JSON.parse(readFileSync(results, "utf8")) as Report;
+  const outcomes = ({ original, variants }: Report) => [original, ...variants.map(({ rewrites, outcome }) => ({ rewrites, outcome }))];
+  assert.deepEqual(outcomes(recorded()), outcomes(measured));
 });
 
 test("what computes something else is never the fastest, and can't be applied", () => {
