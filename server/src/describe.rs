@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::base::db::{Database, Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::facts::dependence;
 use gridfuse_analysis::facts::launch::{
-    self, GridSize, Launchers, Recursion, StreamKind, in_recursion, iteration_divergence, launch_counts, stream_kind,
-    waits_after, who_launches,
+    self, GridSize, LaunchId, Launchers, Recursion, StreamKind, in_recursion, iteration_divergence, launch_counts,
+    stream_kind, waits_after, who_launches,
 };
 use gridfuse_analysis::facts::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -561,6 +561,7 @@ impl<'a> Describe<'a> {
             Ok(plan) => plan.clone(),
             Err(Ineligible(reasons)) => return (Verdict::Ineligible(reasons.clone()), None),
         };
+        let twin = has_twin(self.db, site.id, &plan);
         let verdict = match plan.edit.assumptions.is_empty() {
             true => Verdict::Eligible,
             false => Verdict::Assumes(plan.edit.assumptions),
@@ -578,6 +579,7 @@ impl<'a> Describe<'a> {
         let plan = schema::Plan {
             steps: steps(plan.steps),
             without: steps(plan.without),
+            twin,
         };
         (verdict, Some(plan))
     }
@@ -755,6 +757,16 @@ pub fn told_rewrites(launch: &schema::Launch) -> impl Iterator<Item = &schema::R
         }
     });
     wait.into_iter().chain(told)
+}
+
+/// Whether another rewrite makes the same edit as `optimize` does by a plan.
+pub fn has_twin(db: &dyn Db, launch: LaunchId<'_>, plan: &optimize::Plan) -> bool {
+    let [(step, _)] = plan.steps.as_slice() else {
+        return false;
+    };
+    let id = step.split('=').next().unwrap_or(step);
+    let edit = rewrite_by_id(id).and_then(|rewrite| rewrite.edit(db, launch, &Options::default()).ok());
+    edit.is_some_and(|edit| edit.is_twin_of(&plan.edit))
 }
 
 /// A row of a launch's table of dependences.

@@ -21,7 +21,9 @@ pub fn glance(launch: &Launch) -> Glance<'_> {
     let mut fitting = told_rewrites(launch).filter(|rewrite| fits(rewrite)).peekable();
     let best = fitting.peek().copied();
     Glance {
-        fit: fitting.count() - usize::from(is_twin(launch)),
+        fit: fitting
+            .filter(|rewrite| rewrite.plan.as_ref().is_none_or(|plan| !plan.twin))
+            .count(),
         best,
     }
 }
@@ -44,18 +46,6 @@ fn first_small(title: &str) -> String {
         .next()
         .map(|first| first.to_lowercase().chain(title).collect())
         .unwrap_or_default()
-}
-
-/// Whether what optimizes does one thing, which another rewrite does as well: it's one entry of the menu.
-fn is_twin(launch: &Launch) -> bool {
-    let plans = told_rewrites(launch).filter_map(|rewrite| rewrite.plan.as_ref());
-    plans.filter(|plan| plan.steps.len() == 1).any(|plan| {
-        let step = plan.steps[0].rewrite.as_str();
-        let (id, value) = step.split_once('=').unwrap_or((step, ""));
-        let as_usual = value.is_empty()
-            || rewrite_by_id(id).is_some_and(|rewrite| rewrite.options.iter().any(|option| option.default == value));
-        as_usual && told_rewrites(launch).any(|rewrite| rewrite.rewrite == id && fits(rewrite))
-    })
 }
 
 impl Glance<'_> {

@@ -60,6 +60,9 @@ pub struct Edge {
 /// More nodes or edges are no picture any more, and the layout would take minutes.
 const MAX_ELEMENTS: usize = 400;
 
+/// A part that is wider grows downwards instead.
+const WIDEST: f64 = 1600.0;
+
 const NODE_FONT: usize = 13;
 /// The layout takes a character to be as wide as the font is high, a monospaced one is 0.6 times that: with this number the
 /// labels of [`LABEL_FONT`] get the room that they need.
@@ -205,9 +208,18 @@ fn style(font: usize) -> StyleAttr {
     StyleAttr::new(Color::fast("black"), 1, None, 0, font)
 }
 
-/// Draws some nodes, and the edges between them.
+/// Draws some nodes, and the edges between them: callers above, or at the left where many callees would stand side by side.
 fn lay_out(nodes: &[Node], part: &[usize], edges: &[Edge]) -> Canvas {
-    let mut graph = VisualGraph::new(Orientation::TopToBottom);
+    let down = lay_out_in(Orientation::TopToBottom, nodes, part, edges);
+    if down.size().x <= WIDEST {
+        return down;
+    }
+    let across = lay_out_in(Orientation::LeftToRight, nodes, part, edges);
+    if across.size().x < down.size().x { across } else { down }
+}
+
+fn lay_out_in(orientation: Orientation, nodes: &[Node], part: &[usize], edges: &[Edge]) -> Canvas {
+    let mut graph = VisualGraph::new(orientation);
     let mut handles = BTreeMap::new();
     let mut canvas = Canvas::default();
     for index in part {
@@ -237,7 +249,7 @@ fn lay_out(nodes: &[Node], part: &[usize], edges: &[Edge]) -> Canvas {
         let element = Element::create_with_properties(
             shape,
             style(NODE_FONT),
-            Orientation::TopToBottom,
+            orientation,
             Point::new(name.max(words) + around, height),
             format!("{index} {class}{found}"),
         );

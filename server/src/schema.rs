@@ -316,6 +316,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What it leaves out.
     pub without: Vec<Step>,
+    /// All that it does another rewrite does, too: a menu has one entry for both.
+    #[serde(skip)]
+    pub twin: bool,
 }
 
 /// A rewrite that `optimize` applies or leaves out.

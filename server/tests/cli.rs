@@ -538,7 +538,7 @@ fn explain_fits_the_terminal() {
         let reasons = below
             .lines()
             .filter(|line| line.starts_with("  (") || line.starts_with("  …"));
-        assert!(reasons.count() <= 8, "{text}");
+        assert!(reasons.count() <= 16, "{text}");
     }
     let json = json(&gridfuse(dir.path(), &["explain", "a.cu", "--format", "json"]));
     let all = json["launches"][0]["rewrites"][1]["reasons"]

@@ -45,17 +45,48 @@ pub struct Row {
     pub added: usize,
 }
 
-/// Looks at one program.
+/// Looks at one program: takes the best action, and where that only makes it compile the best one after that, too.
 fn row(file: &'static str, what: &'static str) -> Row {
     let root = Directory::new();
     let text =
         std::fs::read_to_string(workspace::root().join("tests/fixtures/newcomers").join(file)).expect("a program");
-    let path = root.write(file, text.as_bytes());
+    root.write(file, text.as_bytes());
     let report = gridfuse(root.path(), &["check", "--format", "json", file]).json();
     let found = report["findings"].as_array().expect("findings").clone();
     let findings = found.iter().map(|finding| finding["id"].as_str().unwrap().to_owned());
     let findings: BTreeSet<String> = findings.collect();
-    // At the first finding, or at the first launch.
+    let mut steps = vec![step(&root, file)];
+    if findings.contains("device-sync") {
+        steps.push(step(&root, file));
+    }
+    let text_after = root.read(file);
+    let (before, after): (Vec<&str>, Vec<&str>) = (text.lines().collect(), text_after.lines().collect());
+    let changed = before.iter().filter(|line| !after.contains(line)).count();
+    let added = after.iter().filter(|line| !before.contains(line)).count();
+    let titles: Vec<&str> = steps.iter().map(|step| step.title.as_str()).collect();
+    Row {
+        file,
+        what,
+        findings,
+        best: titles.join("; then "),
+        position: steps.iter().map(|step| step.position).max().unwrap_or_default(),
+        keys: steps.iter().flat_map(|step| step.keys.clone()).collect(),
+        changed,
+        added,
+    }
+}
+
+/// An action that was taken.
+struct Step {
+    title: String,
+    /// Its place in the menu, from 1.
+    position: usize,
+    keys: Vec<&'static str>,
+}
+
+/// Opens a program, and applies the best action at the first finding, or else at the first launch.
+fn step(root: &Directory, file: &str) -> Step {
+    let (path, text) = (root.file(file), root.read(file));
     let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
     client.initialize(Some(root.path()), &Capabilities::default());
     client.open(&path, &text);
@@ -73,7 +104,8 @@ fn row(file: &'static str, what: &'static str) -> Row {
     let actions = client.code_actions(&path, at..at, &[], &[]);
     let enabled: Vec<&Value> = actions.iter().filter(|action| action["disabled"].is_null()).collect();
     let title = |action: &Value| action["title"].as_str().unwrap_or_default().to_owned();
-    let best = match findings.contains("device-sync") {
+    let waits = diagnostics.iter().any(|found| found["code"] == "device-sync");
+    let best = match waits {
         true => "Replace the wait for child grids",
         false => "Best: ",
     };
@@ -83,7 +115,6 @@ fn row(file: &'static str, what: &'static str) -> Row {
     let resolved = client.resolve(&action);
     apply_workspace_edit(root.path(), &resolved["edit"], client.encoding()).expect("an edit");
     client.shutdown();
-    let text_after = std::fs::read_to_string(&path).expect("the program");
     let mut keys = match diagnostics.is_empty() {
         // By the search for a symbol, or a click on the lens.
         true => vec!["a click on the lens"],
@@ -92,18 +123,10 @@ fn row(file: &'static str, what: &'static str) -> Row {
     keys.push("Ctrl+.");
     keys.extend(std::iter::repeat_n("↓", position));
     keys.push("Enter");
-    let (before, after): (Vec<&str>, Vec<&str>) = (text.lines().collect(), text_after.lines().collect());
-    let changed = before.iter().filter(|line| !after.contains(line)).count();
-    let added = after.iter().filter(|line| !before.contains(line)).count();
-    Row {
-        file,
-        what,
-        findings,
-        best: title(&action),
+    Step {
+        title: title(&action),
         position: position + 1,
         keys,
-        changed,
-        added,
     }
 }
 
@@ -118,6 +141,7 @@ pub fn page(rows: &[Row]) -> String {
         "{NOTE}\n\n# Six programs of newcomers\n\nWhat you find when you open one of these programs for the first time, taken from real runs. The table says what \
          `gridfuse check` finds, which action is the best one, and its place in the menu at the launch (or at what stops the program). \
          Then come the keys that apply it in Visual Studio Code, and how many lines of the program it removes and adds. \
+         Where the first action only makes the program compile on CUDA 12 and later, the row goes on to the one that makes it faster. \
          The preview says what an action assumes before anything changes; `gridfuse revert` takes a rewrite back. \
          The best action is the *preferred* one, too: editors have a key that applies it without a menu.\n\n\
          | program | findings | best action | place | keys | lines removed | lines added |\n|---|---|---|---|---|---|---|\n"

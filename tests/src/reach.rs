@@ -19,7 +19,7 @@ use crate::docs;
 use crate::workspace;
 
 /// The directories with the programs.
-pub const HALVES: [&str; 5] = ["seen", "unseen", "strangers", "blind", "fresh"];
+pub const HALVES: [&str; 6] = ["seen", "unseen", "strangers", "blind", "fresh", "distant"];
 
 /// The page's path under `docs/`.
 pub const NAME: &str = "reach.md";
@@ -281,7 +281,7 @@ pub fn page() -> Result<String, String> {
 
 Launch sites in the style of public repositories: their names, layout, idioms, headers and macros, with programs of our own.
 The first part, `seen`, is read while gridfuse is developed. The second, `unseen`, was only counted while it was new. People who knew nothing
-of gridfuse wrote the other three, in this order; the last is counted as gridfuse met it. A site counts for a rewrite that is offered for it, with or without assumptions. The programs are in `tests/reach`; `cargo test -p gridfuse-tests --test reach` fails when a number falls.
+of gridfuse wrote the other four, in this order; the last is counted as gridfuse met it. A site counts for a rewrite that is offered for it, with or without assumptions. The programs are in `tests/reach`; `cargo test -p gridfuse-tests --test reach` fails when a number falls.
 
 | offered | {} |
 |---|{}

@@ -4,13 +4,15 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::extents::functions_near;
+use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 
 use crate::api::refusal::Reason;
 
 /// What edits take for granted of such groups: that the branch which is compiled now is the one that is compiled.
 pub fn assumptions(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Vec<Reason> {
     let mut found: Vec<Reason> = Vec::new();
-    for (file, ranges) in edited {
+    // Our own header is replaced as a whole.
+    for (file, ranges) in edited.iter().filter(|(file, _)| !is_runtime_header(db, *file)) {
         for range in ranges {
             for function in functions_near(db, *file, *range) {
                 for group in function.decided(db) {

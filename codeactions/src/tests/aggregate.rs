@@ -686,7 +686,7 @@ void run(int* out) {{ parent<<<1, 32>>>(out, 1); }}
         super::refuses(
             "aggregate-grid-stream",
             &text(code),
-            "the child's block size isn't constant",
+            "the host can't know the child's block size",
         );
     }
     rewrite("aggregate-grid-stream", &text("other += threads >> 1;")).has(&["StreamBatch<child_args, kChildBlock>"]);

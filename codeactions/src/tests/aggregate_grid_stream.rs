@@ -142,7 +142,7 @@ fn blocks_and_streams() {
     refuses(
         ID,
         &program("if (count > 0) child<<<1, count>>>(out, begin, count);"),
-        "the child's block size isn't constant",
+        "the host can't know the child's block size",
     );
     refuses(
         ID,

@@ -86,7 +86,7 @@ fn one_after_the_other() {
     outer.has(&["leaf<<<(row", "gridfuse::arena_for(4, 128))"]);
     let inner = rewrite("aggregate-grid", &outer.text().replace("leaf<<<", "$0leaf<<<"));
     inner.has(&[
-        "void child_body(gridfuse::Aggregator<\n    gridfuse::PerGrid, leaf_aggregated>& leafs,\n                                           uint3 blockIdx,",
+        "void child_body(\n    gridfuse::Aggregator<gridfuse::PerGrid, leaf_aggregated>& leafs,\n    uint3 blockIdx,",
         "child_body(leafs, blockIdx, gridDim, blockDim, out, row, begin, count);",
         r#"gridfuse::Aggregator<gridfuse::PerGrid, leaf_aggregated> leafs(batch.arena(), out);
     batch.for_each_block("#,

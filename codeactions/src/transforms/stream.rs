@@ -15,6 +15,7 @@ use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::names::untaken;
 use crate::edit::names::words_with_macros;
+use crate::edit::one_line::flat;
 use crate::edit::style;
 use crate::edit::style::Style;
 use crate::emit::arena::Parent;
@@ -65,7 +66,10 @@ pub fn refuse_launch(site: &Site<'_>, refusals: &mut Refusals) {
     let block = &site.facts.block;
     match block.constant {
         None => refusals.add(
-            "the child's block size isn't constant; the host has to know it before the parent runs",
+            format!(
+                "the host can't know the child's block size before the parent runs: it is `{}`",
+                flat(site.source(block.operand.span))
+            ),
             Some(site.place(block.operand.span)),
         ),
         Some([x, y, z]) if !(1..=1024).contains(&x.saturating_mul(y).saturating_mul(z)) || z > 64 => {

@@ -5,6 +5,9 @@ use std::io::{self, Write};
 
 use comfy_table::{ContentArrangement, Table, presets};
 
+/// More reasons than these aren't told: who wants them all asks for JSON. Those of the first rows, which fit, come first.
+const MOST_LINES: usize = 16;
+
 /// Fewer characters are no room for reasons.
 const LEAST_ROOM: usize = 12;
 
@@ -52,6 +55,10 @@ impl FittedTable {
     fn print_in(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
         let (widths, room) = self.widths(width);
         let numbered = self.numbered(room);
+        let told = match numbered.len() {
+            all if all <= MOST_LINES => all,
+            _ => MOST_LINES - 1,
+        };
         let mut table = Table::new();
         table
             .load_style(presets::UTF8_FULL_CONDENSED)
@@ -62,7 +69,12 @@ impl FittedTable {
             let mut numbers: Vec<usize> = reasons.iter().filter_map(number).collect();
             numbers.sort_unstable();
             numbers.dedup();
-            let words: Vec<String> = numbers.iter().map(|n| format!("({})", n + 1)).collect();
+            let mut words: Vec<String> = numbers
+                .iter()
+                .filter(|n| **n < told)
+                .map(|n| format!("({})", n + 1))
+                .collect();
+            words.extend(numbers.iter().any(|n| *n >= told).then(|| "…".to_owned()));
             let reason = match numbers.is_empty() {
                 true => reasons.join("; "),
                 false => words.join(" "),
@@ -77,8 +89,11 @@ impl FittedTable {
             table.add_row(fitted.collect::<Vec<String>>());
         }
         writeln!(out, "{table}")?;
-        for (index, reason) in numbered.iter().enumerate() {
+        for (index, reason) in numbered.iter().take(told).enumerate() {
             writeln!(out, "  ({}) {reason}", index + 1)?;
+        }
+        if numbered.len() > told {
+            writeln!(out, "  … and {} more, which --format json has", numbered.len() - told)?;
         }
         Ok(())
     }
@@ -204,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_told_once() -> io::Result<()> {
+    fn reasons_are_told_once_and_not_without_end() -> io::Result<()> {
         let mut table = FittedTable::new(&["rewrite", "because"], 1).with_reasons_below();
         let many: Vec<String> = (0..20).map(|n| format!("reason {n}")).collect();
         table.row(words(&["a"]), many);
@@ -212,9 +227,10 @@ mod tests {
         table.row(words(&["c"]), Vec::new());
         let text = printed(&table, 80)?;
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
-        assert_eq!(lines.len(), 20, "{text}");
+        assert_eq!(lines.len(), MOST_LINES, "{text}");
         assert_eq!(lines[0], "  (1) reason 0", "{text}");
-        assert!(text.contains("│ b       ┆ (20)"), "{text}");
+        assert_eq!(lines[15], "  … and 5 more, which --format json has", "{text}");
+        assert!(text.contains("(14) (15) …"), "{text}");
         Ok(())
     }
 }

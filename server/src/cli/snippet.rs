@@ -10,9 +10,12 @@ use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::{Options, Verdict};
+use gridfuse_codeactions::handlers::{launch_rewrite, optimize};
 
 use super::output::shell;
 use crate::describe::clamp;
+use crate::launches::{LaunchSite, around};
 use crate::line_index::line_index;
 use crate::schema::Fix;
 
@@ -205,7 +208,26 @@ impl Snippets<'_> {
         if !numbered.is_empty() {
             groups.push(Group::with_title(Level::NOTE.secondary_title(numbered.join("\n"))));
         }
+        if fixes.is_empty()
+            && let Some(obstacle) = self.obstacle(diagnostic)
+        {
+            let text = format!("no rewrite fits: {}", obstacle.text);
+            let elsewhere = obstacle.place.filter(|place| *place != diagnostic.place);
+            groups.push(self.note(&text, elsewhere));
+        }
         render(&groups)
+    }
+
+    /// Why a launch that rewrites would mend stays as it is: what the first of them says.
+    fn obstacle(&self, diagnostic: &Diagnostic) -> Option<Reason> {
+        let site = around(self.db, diagnostic.place).filter(LaunchSite::device_side)?;
+        let steps = diagnostic.rewrites.iter().filter(|id| **id != optimize::ID);
+        steps.filter_map(|id| launch_rewrite(id)).find_map(|rewrite| {
+            match rewrite.verdict(self.db, site.id, &Options::default()) {
+                Verdict::Ineligible(reasons) => reasons.into_iter().next(),
+                Verdict::Eligible | Verdict::Assumes(_) => None,
+            }
+        })
     }
 
     /// A headline with a place, and reasons each with its own.

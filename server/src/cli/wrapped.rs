@@ -63,16 +63,14 @@ mod tests {
 
     #[test]
     fn lines_are_continued_below_their_text() {
-        let text = "\
-  answer      three rewrites fit; best: collect per grid
+        let text = "  answer      three rewrites fit; best: collect per grid
   (12) the host waits for the parent anyway, and then
   optimize applies threshold: grids differ in size by far
   command     gridfuse rewrite a.cu --at 12:20 --apply optimize
   short       one
 │ a very long row of a table that stays as it has been │
 ";
-        let expected = "\
-  answer      three rewrites fit;
+        let expected = "  answer      three rewrites fit;
               best: collect per
               grid
   (12) the host waits for the

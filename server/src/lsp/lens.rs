@@ -7,7 +7,8 @@ use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
-use gridfuse_codeactions::handlers::{of_launches, place_rewrite};
+use gridfuse_codeactions::handlers::optimize::plan_of;
+use gridfuse_codeactions::handlers::{of_launches, optimize, place_rewrite};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
@@ -19,6 +20,7 @@ use super::measure;
 use super::measured;
 use super::state::Snapshot;
 use crate::collected;
+use crate::describe::has_twin;
 use crate::launches::{LaunchSite, REPLACES_WAIT, by_function, place_in, wait_for};
 
 /// What a lens needs to be resolved later.
@@ -251,6 +253,14 @@ fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[F
                 usable.insert(rewrite.id);
             }
         }
+    }
+    // What only does what another one does is no further one.
+    let db = &snapshot.db;
+    let plans = sites
+        .iter()
+        .filter_map(|site| Some((site.id, plan_of(db, site.id).as_ref().ok()?)));
+    if plans.into_iter().all(|(launch, plan)| has_twin(db, launch, plan)) {
+        usable.remove(optimize::ID);
     }
     let waits = sites.iter().filter_map(|site| wait_for(&snapshot.db, site));
     let replaces = place_rewrite(REPLACES_WAIT);
