@@ -20,6 +20,8 @@ pub(crate) mod guard;
 pub(crate) mod handed_on;
 pub(crate) mod instance;
 pub(crate) mod launch_errors;
+mod left_alone;
+pub(crate) mod members;
 pub(crate) mod movable;
 pub(crate) mod moved;
 pub mod operand;

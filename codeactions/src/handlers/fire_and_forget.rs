@@ -26,6 +26,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: Some(Axis::Granularity(0)),
     unattended: true,
     undo: Undo::Layer(Layer::InNoOrder),
+    first: Rewrite::nothing_first,
     run: apply,
 };
 

@@ -17,6 +17,7 @@ use crate::emit::removed_streams;
 use crate::emit::replaced_launch::replace_launch_by;
 use crate::emit::split::Split;
 use crate::emit::target;
+use crate::emit::unfolded;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::graphs;
@@ -41,6 +42,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Layer(Layer::Flattened),
+    first: unfolded::all,
     run: apply,
 };
 

@@ -32,6 +32,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: true,
     undo: Undo::Not("what was there was wrong"),
+    first: Rewrite::nothing_first,
     run: apply,
 };
 

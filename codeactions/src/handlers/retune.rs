@@ -148,6 +148,7 @@ const AGAIN: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Layer(Layer::Collected("")),
+    first: Rewrite::nothing_first,
     run: apply,
 };
 

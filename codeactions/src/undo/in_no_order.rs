@@ -86,7 +86,7 @@ fn on_one_line(site: &Site<'_>) -> Option<SourceEdit> {
 }
 
 /// Whether the rewrite makes what is there now of what an edit leaves behind, to the byte.
-fn makes_it_again(site: &Site<'_>, rewrite: &Rewrite, edit: &SourceEdit) -> bool {
+fn makes_it_again(site: &Site<'_>, rewrite: &'static Rewrite, edit: &SourceEdit) -> bool {
     let db = site.db;
     let Some(mut copy) = Copy::around(db, site.parent) else {
         return false;
