@@ -20,6 +20,7 @@ pub(crate) mod guard;
 pub(crate) mod handed_on;
 pub(crate) mod instance;
 pub(crate) mod launch_errors;
+pub(crate) mod made_from_nothing;
 pub(crate) mod movable;
 pub(crate) mod moved;
 pub mod operand;
