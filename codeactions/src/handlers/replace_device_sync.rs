@@ -48,11 +48,15 @@ conditions under which threads have left before.
 
 Where the value of the wait is used, `cudaPeekAtLastError()` takes its place and asks for errors of launches.
 
+What only looks at the error stays where it is: `cudaError_t e = cudaDeviceSynchronize(); if (e != cudaSuccess) return;`, a macro or a function
+that does the same, and questions for errors right behind the wait. Where it does more than leave or print, the rewrite assumes that no launch
+fails, or that this needs no child to be done.
+
 ## Needs
 - The wait stands in a kernel. No spinning on memory, no launches in functions that it calls.
 - For the wait to go: no memory fence, by which other grids could be told that the children are done.
-- For a kernel of its own: the wait is a statement, and every thread that comes to what follows comes from the
-  same place. If the wait is in a loop that one thread of the grid runs, the new kernel goes on with the loop, and launches itself into its
+- For a kernel of its own: the wait is a statement, or one that does nothing but look at its error. Every thread that comes to what follows
+  comes from the same place. If the wait is in a loop that one thread of the grid runs, the new kernel goes on with the loop, and launches itself into its
   tail at the next wait. Such a loop waits in one place and declares no `static` and no `__shared__` variables, and no other thread puts
   something into the tail. Shared memory that is filled before the wait is not read after it, nor by functions that are called on both
   sides of the wait. What differs between threads can be computed again.
