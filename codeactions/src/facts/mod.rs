@@ -22,6 +22,7 @@ pub(crate) mod instance;
 pub(crate) mod launch_errors;
 mod left_alone;
 pub(crate) mod members;
+pub(crate) mod made_from_nothing;
 pub(crate) mod movable;
 pub(crate) mod moved;
 pub mod operand;

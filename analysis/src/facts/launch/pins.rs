@@ -288,7 +288,7 @@ impl<'a, 'db> Pins<'a, 'db> {
             ExprKind::Binary(BinOp::Ge, a, b) if !outcome && self.constant(*b) == Some(1) => zero(*a, found),
             ExprKind::Binary(BinOp::Gt, a, b) if !outcome && self.constant(*b) == Some(0) => zero(*a, found),
             // `const bool leader = threadIdx.x == 0;`
-            ExprKind::Name(Name::Local(binding)) if self.body.binding(*binding).ty.base == "bool" => {
+            ExprKind::Name(Name::Local(binding)) if self.is_truth_variable(*binding) => {
                 match self.flag(*binding) {
                     Some((value, shared)) => {
                         let mut inner = Vec::new();
@@ -362,6 +362,35 @@ impl<'a, 'db> Pins<'a, 'db> {
     fn is_users(&self, cond: ExprId) -> bool {
         operator_use(self.body, cond)
             .is_some_and(|(symbol, operands)| may_be_users(self.db, self.function, self.body, symbol, &operands))
+    }
+
+    /// A variable that is true where the value that it is given is: a `bool`, or a whole number that holds what a comparison says.
+    fn is_truth_variable(&self, binding: BindingId) -> bool {
+        let ty = &self.body.binding(binding).ty;
+        let number = || {
+            matches!(
+                ty.base.as_str(),
+                "int" | "unsigned" | "unsigned int" | "char" | "unsigned char"
+            )
+        };
+        let compares = |value| {
+            let told = &self.body.expr(self.body.strip_parens(value)).kind;
+            match told {
+                ExprKind::Binary(op, ..) => {
+                    matches!(
+                        op,
+                        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge
+                    )
+                }
+                ExprKind::Logical { .. } | ExprKind::Unary(UnOp::Not, _) => true,
+                _ => false,
+            }
+        };
+        let holds = || {
+            self.flag(binding)
+                .is_some_and(|(value, _)| !self.is_users(value) && compares(value))
+        };
+        ty.base == "bool" || ty.is_value() && !ty.volatile && number() && holds()
     }
 
     /// The one value that a truth variable is given, and whether it is shared.

@@ -22,11 +22,10 @@ use crate::emit::outline::{self, Behind, Collecting, Worker};
 use crate::emit::replaced_launch::replace_launch_by;
 use crate::emit::split::Split;
 use crate::emit::target;
-use crate::facts::calls::is_plain_type;
 use crate::facts::child::{Child, Param};
-use crate::facts::ctype;
 use crate::facts::graphs;
 use crate::facts::instance;
+use crate::facts::made_from_nothing::made_from_nothing;
 use crate::facts::movable::Form;
 use crate::transforms::self_launch::{bounds, entries, replace_entry};
 
@@ -184,7 +183,12 @@ impl Record {
             }
         }
         for field in &fields {
-            let plain = field.ty.pointers > 0 || is_plain_type(&ctype::normalize(&field.ty.base));
+            let owner = field
+                .params
+                .iter()
+                .position(Option::is_some)
+                .and_then(|at| kernels.get(at));
+            let plain = owner.is_some_and(|k| made_from_nothing(k.kernel.db, k.kernel.item, &field.ty));
             let missing = field.params.iter().position(Option::is_none);
             if let Some(at) = missing.filter(|_| !plain) {
                 refusals.add(
