@@ -81,10 +81,6 @@ fn rules(client: &mut Client, actions: &[Value]) {
             let wanted = if number == "1" { "assumption" } else { "assumptions" };
             let number = number.parse::<u8>();
             assert!(number.is_ok_and(|number| number > 0) && word == wanted, "{title}");
-            assert_ne!(
-                action["isPreferred"], true,
-                "an assumption would be made unseen: {title}"
-            );
         }
         if !is_enabled(&action) {
             disabled = true;

@@ -10,7 +10,7 @@ use gridfuse_codeactions::api::rewrite::Undo;
 use gridfuse_codeactions::handlers::of_launches;
 use gridfuse_tests::cli::{Directory, gridfuse, in_parallel};
 use gridfuse_tests::emulator::Program;
-use gridfuse_tests::emulator::rewritten::{device_launches, rewrite};
+use gridfuse_tests::emulator::rewritten::{device_launches, fixed, rewrite};
 use gridfuse_tests::{expect, json_schema, workspace};
 use regex::Regex;
 
@@ -154,6 +154,8 @@ fn not_reverted(folder: &str, name: &str) -> (usize, String) {
                 Err(_) if same(&rewritten.program) => {}
                 Err(reasons) => out += &format!("{what}: revert refuses: {reasons}\n"),
                 Ok(back) if same(&back) => exact += 1,
+                // Of two rewrites, as `optimize` may apply, the first is taken back by a second step.
+                Ok(back) if fixed(&back, &site, "revert").is_ok_and(|plain| same(&plain)) => exact += 1,
                 Ok(_) => out += &format!("{what}: revert gives another text\n"),
             }
         }

@@ -50,7 +50,7 @@ conditions under which threads have left before.
 Where the value of the wait is used, `cudaPeekAtLastError()` takes its place and asks for errors of launches.
 
 What only looks at the error stays where it is: `cudaError_t e = cudaDeviceSynchronize(); if (e != cudaSuccess) return;`, a macro or a function
-that does the same, and questions for errors right behind the wait. Where it does more than leave or print, the rewrite assumes that no launch
+that does the same, and questions for errors right after the wait. Where it does more than leave or print, the rewrite assumes that no launch
 fails, or that this needs no child to be done.
 
 ## Needs

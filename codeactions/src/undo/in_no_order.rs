@@ -35,7 +35,7 @@ pub fn take_back(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<
     let mut rewrites = table.iter();
     let rewrite = rewrites.find(|rewrite| rewrite.undo == Undo::Layer(Layer::InNoOrder));
     let rewrite = rewrite.ok_or_else(nothing)?;
-    let edits = [noted, without_operands, on_one_line]
+    let edits = [noted, on_one_line, without_operands]
         .into_iter()
         .filter_map(|way| way(&site));
     let mut right = edits.filter(|edit| makes_it_again(&site, rewrite, edit));

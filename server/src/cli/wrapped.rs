@@ -39,7 +39,7 @@ fn line_in(line: &str, width: usize) -> String {
     out
 }
 
-/// Where a line is continued: below its value, behind its number, or a little further than it begins.
+/// Where a line is continued: below its value, after its number, or a little further than it begins.
 fn hang(line: &str) -> usize {
     let begins = line.len() - line.trim_start().len();
     let number = line.trim_start().split_once(") ").filter(|(number, _)| {
@@ -84,6 +84,6 @@ mod tests {
         assert_eq!(wrapped_in(text, 34), expected);
         assert_eq!(wrapped_in(text, 200), text);
         // Too narrow for anything.
-        assert_eq!(wrapped_in(text, 20), text);
+        assert_eq!(wrapped_in(text, 12), text);
     }
 }

@@ -107,6 +107,11 @@ pub fn rewrite(program: &Program, site: &Site, id: &str) -> Result<Rewritten, St
     untouched(program, site).and(id)
 }
 
+/// What a fix makes of what stands where a launch of a program stands.
+pub fn fixed(program: &Program, site: &Site, id: &str) -> Result<Program, String> {
+    untouched(program, site).fix(id)
+}
+
 /// What gridfuse offers at a launch: each rewrite alone, and pairs of different ones, one after the other: those for whose number
 /// `wanted` holds. The numbers are those of all pairs of rewrites, offered or not.
 pub fn offered(program: &Program, site: &Site, wanted: impl Fn(usize) -> bool) -> Vec<Rewritten> {
