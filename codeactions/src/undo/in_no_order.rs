@@ -7,6 +7,7 @@ use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Stream, launches};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 
 use super::launch::put_noted_back;
+use super::same_code::{same_code, spelling_macros};
 use super::{MADE_STREAM, NOTHING, functions_before, texts};
 use crate::api::copy::Copy;
 use crate::api::refusal::{Ineligible, refuse};
@@ -35,10 +36,19 @@ pub fn take_back(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<
     let mut rewrites = table.iter();
     let rewrite = rewrites.find(|rewrite| rewrite.undo == Undo::Layer(Layer::InNoOrder));
     let rewrite = rewrite.ok_or_else(nothing)?;
-    let edits = [noted, on_one_line, without_operands]
+    let ways = [noted, on_one_line, without_operands];
+    let edits: Vec<SourceEdit> = ways.into_iter().filter_map(|way| way(&site)).collect();
+    let exact = |text: &str, made: &str| text == made;
+    if let Some(edit) = edits.iter().find(|edit| makes_it_again(&site, rewrite, edit, &exact)) {
+        return Ok(edit.clone());
+    }
+    // Where another rewrite has been taken off around it, the line was broken otherwise.
+    let spelling = spelling_macros(std::iter::once(&*site.text));
+    let same = |text: &str, made: &str| same_code(text, made, &spelling);
+    let mut right = edits
         .into_iter()
-        .filter_map(|way| way(&site));
-    let mut right = edits.filter(|edit| makes_it_again(&site, rewrite, edit));
+        .rev()
+        .filter(|edit| makes_it_again(&site, rewrite, edit, &same));
     right.next().ok_or_else(nothing)
 }
 
@@ -85,8 +95,13 @@ fn on_one_line(site: &Site<'_>) -> Option<SourceEdit> {
     edit.finish().ok()
 }
 
-/// Whether the rewrite makes what is there now of what an edit leaves behind, to the byte.
-fn makes_it_again(site: &Site<'_>, rewrite: &'static Rewrite, edit: &SourceEdit) -> bool {
+/// Whether the rewrite makes what is there now, the `same`, of what an edit leaves behind.
+fn makes_it_again(
+    site: &Site<'_>,
+    rewrite: &'static Rewrite,
+    edit: &SourceEdit,
+    same: &dyn Fn(&str, &str) -> bool,
+) -> bool {
     let db = site.db;
     let Some(mut copy) = Copy::around(db, site.parent) else {
         return false;
@@ -123,5 +138,8 @@ fn makes_it_again(site: &Site<'_>, rewrite: &'static Rewrite, edit: &SourceEdit)
                 .ok()
         })
     };
-    again.is_some_and(|again| set(&mut copy, &again).is_some()) && texts(&copy.host) == before
+    let made = again.is_some_and(|again| set(&mut copy, &again).is_some());
+    let now = texts(&copy.host);
+    let mut files = before.iter();
+    made && files.all(|(path, text)| now.iter().any(|(known, made)| known == path && same(text, made)))
 }
