@@ -90,23 +90,3 @@ fn is_pointer(body: &Body, e: ExprId) -> bool {
         _ => false,
     }
 }
-
-/// Whether a place may be in local or shared memory, and not only behind a pointer that points there: `&p[i]` and `&p->field` are where
-/// `p` points.
-pub fn may_be_private(body: &Body, place: ExprId) -> bool {
-    let not_a_pointer = |e: ExprId| match body.expr(body.strip_parens(e)).kind {
-        ExprKind::Name(Name::Local(binding)) => {
-            let ty = &body.binding(binding).ty;
-            ty.pointers == 0 || ty.reference || ty.complex || !ty.array.is_empty()
-        }
-        _ => true,
-    };
-    match &body.expr(place).kind {
-        ExprKind::Paren(inner) => may_be_private(body, *inner),
-        ExprKind::Field { base, arrow: true, .. } | ExprKind::Index { base, .. } | ExprKind::Deref(base) => {
-            not_a_pointer(*base)
-        }
-        ExprKind::Field { base, .. } => may_be_private(body, *base),
-        _ => true,
-    }
-}

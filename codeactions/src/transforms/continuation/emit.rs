@@ -109,8 +109,11 @@ impl Tail<'_, '_> {
 
     /// Whether something is declared in the continuation for what stands in this block.
     pub(super) fn declares(&self, level: &Around) -> bool {
+        let Around::Block { stmts, index, .. } = level else {
+            return false;
+        };
         let declaration = |s: &StmtId| matches!(self.body().stmt(*s).kind, StmtKind::Decl(_));
-        level.rest().iter().any(declaration) || level.before().iter().any(|s| !self.declared_again(*s).is_empty())
+        level.rest().iter().any(declaration) || stmts[..*index].iter().any(|s| !self.declared_again(*s).is_empty())
     }
 
     /// The lines of the continuation for a block or branch and what is inside it; `braced` when they stand in braces of their own.
@@ -131,8 +134,8 @@ impl Tail<'_, '_> {
         }
         let tabs = "\t".repeat(depth);
         match around {
-            Around::Block { .. } => {
-                for stmt in around.before() {
+            Around::Block { stmts, index, .. } => {
+                for stmt in &stmts[..*index] {
                     out.extend(self.declared_again(*stmt).iter().map(|code| format!("{tabs}{code}")));
                     for (cond, negated) in self.returns.get(stmt).into_iter().flatten() {
                         let cond = self.condition(*cond, *negated);
@@ -217,7 +220,11 @@ impl Tail<'_, '_> {
     fn unused(&self) -> Vec<StmtId> {
         let body = self.body();
         let mut gone: Vec<StmtId> = Vec::new();
-        let mut before: Vec<StmtId> = self.levels.iter().flat_map(Around::before).copied().collect();
+        let before = self.levels.iter().flat_map(|level| match level {
+            Around::Block { stmts, index, .. } => &stmts[..*index],
+            Around::Guard { .. } => &[],
+        });
+        let mut before: Vec<StmtId> = before.copied().collect();
         before.sort_by_key(|s| std::cmp::Reverse(body.stmt(*s).span.start));
         for stmt in before {
             let StmtKind::Decl(decls) = &body.stmt(stmt).kind else {
@@ -252,39 +259,18 @@ impl Tail<'_, '_> {
         gone
     }
 
-    /// What is taken for granted, whatever becomes of the wait.
-    pub(super) fn assume(&self, edit: &mut EditBuilder<'_>) {
-        let all = [
-            self.flat_blocks(),
-            self.pile_up(),
-            self.kept_by_callees(),
-            self.no_failures(),
-        ];
-        all.into_iter().flatten().for_each(|reason| edit.assume(reason));
-    }
-
-    /// What is done where a launch has failed doesn't wait for the others, and threads that leave then aren't told from those that don't.
-    fn no_failures(&self) -> Option<Reason> {
-        let leaves = || {
-            let mut all = self.body().stmts.iter();
-            let found = all.find(|stmt| matches!(stmt.kind, StmtKind::Return(_)) && self.checked.has(stmt.span));
-            found.filter(|_| self.runs != Runs::One).map(|stmt| stmt.span)
-        };
-        let span = self.checked.acts.or_else(leaves)?;
-        let text = format!(
-            "no launch fails before the wait in `{}`, or what it does then needs no child to be done",
-            self.kernel.name
-        );
-        Some(self.reason(text, self.wait.place(span)))
-    }
-
     /// Writes the continuation and its launch.
-    pub fn write(&self, name: &str) -> Result<SourceEdit, Ineligible> {
+    pub fn write(&self, name: &str, stmt: StmtId) -> Result<SourceEdit, Ineligible> {
         let (wait, body) = (self.wait, self.body());
         let mut edit = EditBuilder::new(wait.db);
-        self.assume(&mut edit);
+        for reason in [self.flat_blocks(), self.pile_up(), self.kept_by_callees()]
+            .into_iter()
+            .flatten()
+        {
+            edit.assume(reason);
+        }
         let args = self.write_continuation(name, &mut edit)?;
-        let with_wait = self.write_launch(name, &args, &mut edit);
+        let with_wait = self.write_launch(name, stmt, &args, &mut edit);
         let with_wait = with_wait.ok_or_else(|| {
             refuse(
                 "where what follows begins and ends is not understood",
@@ -298,10 +284,8 @@ impl Tail<'_, '_> {
                 edit.delete_lines(FileRange { file: wait.file, range });
             }
         }
-        match self.checked.plain {
-            true if with_wait => {}
-            true => delete(wait, self.checked.stmt, &mut edit),
-            false => wait.ask_only(&mut edit)?,
+        if !with_wait {
+            delete(wait, stmt, &mut edit);
         }
         for stmt in self.unused() {
             edit.delete_lines(wait.place(body.stmt(stmt).span));
@@ -386,7 +370,7 @@ impl Tail<'_, '_> {
 
     /// Puts the launch of the continuation in the place of what follows. Whether the wait goes with that; `None`: where it stands isn't
     /// understood.
-    fn write_launch(&self, name: &str, args: &[String], edit: &mut EditBuilder<'_>) -> Option<bool> {
+    fn write_launch(&self, name: &str, stmt: StmtId, args: &[String], edit: &mut EditBuilder<'_>) -> Option<bool> {
         let (wait, kernel, body) = (self.wait, self.kernel, self.body());
         let file_style = edit.style(wait.file);
         let shape = if self.runs == Runs::One {
@@ -397,18 +381,14 @@ impl Tail<'_, '_> {
         let prefix = format!("{name}{}<<<{shape}, 0, cudaStreamTailLaunch>>>(", kernel.template_args);
         let outermost = &self.levels[self.outermost];
         let Around::Block {
-            stmts,
-            index,
-            last,
-            first,
-            ..
+            stmts, index, first, ..
         } = outermost
         else {
             return None;
         };
         let whole = self.range_of(outermost)?;
         let path = body.stmt(stmts[*index]).span.shift(wait.start);
-        let is_wait = stmts[*index] == self.checked.stmt && self.checked.stays.is_none();
+        let is_wait = stmts[*index] == stmt;
         let launch = |indent: &str| {
             let conditional = self.runs != Runs::One;
             let unit = if conditional {
@@ -426,8 +406,8 @@ impl Tail<'_, '_> {
         // From the first barrier that isn't needed, or the wait.
         let from = if is_wait {
             path.start
-        } else if *first > *last + 1 {
-            body.stmt(stmts[*last + 1]).span.shift(wait.start).start
+        } else if *first > *index + 1 {
+            body.stmt(stmts[*index + 1]).span.shift(wait.start).start
         } else {
             whole.start
         };
@@ -436,19 +416,6 @@ impl Tail<'_, '_> {
             range: TextRange::new(from, whole.end),
         };
         if self.runs == Runs::Some {
-            // Blank lines in front of it would be left at the end of the block.
-            let blank = kernel.text.get(..from as usize).map_or(from, |before| {
-                let code = before.trim_end().len();
-                let line = before
-                    .get(code..)
-                    .and_then(|gap| gap.find('\n'))
-                    .map_or(from as usize, |end| code + end + 1);
-                line.min(from as usize) as u32
-            });
-            let place = FileRange {
-                file: wait.file,
-                range: TextRange::new(blank, whole.end),
-            };
             edit.delete_lines(place);
             let root = body.root.map(|r| body.stmt(r).span.shift(wait.start))?;
             let Some(Around::Block { stmts, .. }) = self.levels.last() else {

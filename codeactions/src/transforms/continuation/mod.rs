@@ -6,7 +6,6 @@
 //! of memory that nothing writes.
 
 mod addresses;
-mod checked;
 mod emit;
 mod looped;
 mod needs;
@@ -41,7 +40,6 @@ use crate::api::source_edit::SourceEdit;
 use crate::edit::lex;
 use crate::edit::names::Names;
 use crate::facts::child::Child;
-use crate::transforms::continuation::checked::Checked;
 use crate::transforms::continuation::looped::Looped;
 use crate::transforms::continuation::wait::Wait;
 use crate::transforms::fission::structure::is_barrier;
@@ -56,9 +54,7 @@ enum Around {
         stmts: Vec<StmtId>,
         /// Which of them leads to the wait.
         index: usize,
-        /// The last one that stays: it leads to the wait, or only looks at errors behind it.
-        last: usize,
-        /// The first statement that moves; those between the last one that stays and it are barriers that aren't needed any more.
+        /// The first statement that moves; those between the wait and it are barriers that aren't needed any more.
         first: usize,
     },
     /// In a branch.
@@ -75,14 +71,6 @@ impl Around {
     fn rest(&self) -> &[StmtId] {
         match self {
             Around::Block { stmts, first, .. } => stmts.get(*first..).unwrap_or(&[]),
-            Around::Guard { .. } => &[],
-        }
-    }
-
-    /// The statements that stay, in front of what moves.
-    fn before(&self) -> &[StmtId] {
-        match self {
-            Around::Block { stmts, last, .. } => stmts.get(..=*last).unwrap_or(&[]),
             Around::Guard { .. } => &[],
         }
     }
@@ -110,8 +98,6 @@ enum Given {
 struct Tail<'a, 'db> {
     wait: &'a Wait<'db>,
     kernel: &'a Child<'db>,
-    /// The statement that waits, and what stays of it.
-    checked: &'a Checked,
     levels: Vec<Around>,
     /// The level whose statements are the last to move.
     outermost: usize,
@@ -153,23 +139,19 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
     {
         refusals.add("cudaStreamTailLaunch came with CUDA 12", Some(wait.here()));
     }
-    let Some(checked) = Checked::find(wait) else {
+    let Some(stmt) = wait.statement() else {
         return Err(refuse(
-            "what follows can't become a kernel of its own, as the wait isn't a statement that only waits, or looks at its error and does \
-             nothing where there is none",
+            "what follows can't become a kernel of its own, as the wait isn't a statement",
             Some(wait.here()),
         ));
     };
-    if !checked.plain {
-        wait.word()?;
-    }
     let mut names = Names::default();
     names.add_file(db, wait.file);
     let kernel = Child::read(db, wait.function, &mut names, &mut refusals);
     refusals.check()?;
-    let tail = match Looped::around(wait, &checked, &kernel.text) {
-        Some(looped) => Tail::in_loop(wait, &kernel, &checked, looped),
-        None => Tail::new(wait, &kernel, &checked),
+    let tail = match Looped::around(wait, stmt, &kernel.text) {
+        Some(looped) => Tail::in_loop(wait, &kernel, looped),
+        None => Tail::new(wait, &kernel, stmt),
     };
     let mut tail = tail.map_err(|reason| Ineligible(vec![reason]))?;
     tail.collect().map_err(|reason| Ineligible(vec![reason]))?;
@@ -187,17 +169,16 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
     };
     let name = names.fresh(&format!("{}_after_{child}", kernel.name));
     match &tail.looped {
-        Some(looped) => tail.write_looped(looped, &name),
-        None => tail.write(&name),
+        Some(looped) => tail.write_looped(looped, &name, stmt),
+        None => tail.write(&name, stmt),
     }
 }
 
 impl<'a, 'db> Tail<'a, 'db> {
-    fn empty(wait: &'a Wait<'db>, kernel: &'a Child<'db>, checked: &'a Checked) -> Self {
+    fn empty(wait: &'a Wait<'db>, kernel: &'a Child<'db>) -> Self {
         Tail {
             wait,
             kernel,
-            checked,
             levels: Vec::new(),
             outermost: 0,
             runs: Runs::Some,
@@ -210,19 +191,19 @@ impl<'a, 'db> Tail<'a, 'db> {
         }
     }
 
-    fn new(wait: &'a Wait<'db>, kernel: &'a Child<'db>, checked: &'a Checked) -> Result<Self, Reason> {
-        let mut tail = Tail::empty(wait, kernel, checked);
+    fn new(wait: &'a Wait<'db>, kernel: &'a Child<'db>, stmt: StmtId) -> Result<Self, Reason> {
+        let mut tail = Tail::empty(wait, kernel);
         tail.refuse_unclear()?;
-        tail.levels = tail.around(checked.stmt)?;
-        if let Some(Around::Block { last, .. }) = tail.levels.first_mut() {
-            *last += checked.behind;
-        }
+        tail.levels = tail.around(stmt)?;
         let body = tail.body();
         // Barriers for those that wait for the one that waits are not needed where nothing of it moves.
         for level in &mut tail.levels {
-            if let Around::Block { stmts, last, first, .. } = level {
-                let barriers = stmts[*last + 1..].iter().take_while(|s| is_barrier(body, **s)).count();
-                *first = *last + 1 + barriers;
+            if let Around::Block {
+                stmts, index, first, ..
+            } = level
+            {
+                let barriers = stmts[*index + 1..].iter().take_while(|s| is_barrier(body, **s)).count();
+                *first = *index + 1 + barriers;
             }
             if !level.rest().is_empty() {
                 break;
@@ -327,7 +308,6 @@ impl<'a, 'db> Tail<'a, 'db> {
                         stmt: outer,
                         stmts: stmts.clone(),
                         index,
-                        last: index,
                         first: index + 1,
                     });
                 }

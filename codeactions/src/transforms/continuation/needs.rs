@@ -17,14 +17,14 @@ use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
 use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
-use super::addresses::{hold_addresses, may_be_private};
+use super::addresses::hold_addresses;
 use super::{Around, Given, Runs, Tail};
 use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::copies_plainly;
-use crate::facts::pure::{assignments, holds_its_value, is_volatile};
+use crate::facts::pure::{assignments, only_assigned};
 use crate::facts::unlowered::named_unlowered;
 
 impl Tail<'_, '_> {
@@ -39,10 +39,6 @@ impl Tail<'_, '_> {
                 continue;
             }
             let id = StmtId(index as u32);
-            // Nobody does where no launch fails.
-            if self.checked.has(stmt.span) {
-                continue;
-            }
             if path.start <= stmt.span.start && stmt.span.end <= path.end {
                 return Err(self.at("some threads leave the kernel where others get to the wait", stmt.span));
             }
@@ -93,7 +89,7 @@ impl Tail<'_, '_> {
         let asked = all.errors.iter().find(|error| {
             let own = (0..body.exprs.len() as u32).map(ExprId).any(|e| {
                 let span = body.expr(e).span;
-                self.wait.place(span) == error.place && (!self.moves(span) || self.comes_before(span))
+                self.wait.place(span) == error.place && !self.moves(span)
             });
             !own
         });
@@ -257,7 +253,7 @@ impl Tail<'_, '_> {
             return Err(unclear());
         };
         let on_the_way = self.levels.iter().any(|level| match level {
-            Around::Block { .. } => level.before().contains(&outer),
+            Around::Block { stmts, index, .. } => stmts[..*index].contains(&outer),
             Around::Guard { .. } => false,
         });
         if !on_the_way {
@@ -301,7 +297,10 @@ impl Tail<'_, '_> {
 
     fn declaration_in(&self, levels: &[Around], binding: BindingId) -> Option<(StmtId, Option<ExprId>)> {
         let body = self.body();
-        let before = levels.iter().flat_map(Around::before);
+        let before = levels.iter().flat_map(|level| match level {
+            Around::Block { stmts, index, .. } => &stmts[..*index],
+            Around::Guard { .. } => &[],
+        });
         before.copied().find_map(|stmt| match &body.stmt(stmt).kind {
             StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == binding).map(|d| (stmt, d.init)),
             _ => None,
@@ -326,7 +325,7 @@ impl Tail<'_, '_> {
                 Some(_) => !assignments(db, self.wait.function, body, binding).is_empty(),
                 None => self.assigned_before(binding),
             };
-            if assigned || !holds_its_value(db, self.wait.function, body, binding) {
+            if assigned || !only_assigned(db, self.wait.function, body, binding) {
                 self.may_pass(binding, used)?;
             }
             let decl = crate::edit::one_line::one_line(&self.kernel.params[index].decl);
@@ -384,7 +383,7 @@ impl Tail<'_, '_> {
             self.given.insert(binding, Given::Passed(decl));
             return Ok(());
         }
-        let plain = variable.ty.array.is_empty() && holds_its_value(db, self.wait.function, body, binding);
+        let plain = variable.ty.array.is_empty() && only_assigned(db, self.wait.function, body, binding);
         let why = match declaration {
             Some((_, Some(init))) if plain && !self.assigned_before(binding) => {
                 match self.declare_again(binding, init) {
@@ -432,7 +431,7 @@ impl Tail<'_, '_> {
         let copied = ty.array.is_empty()
             && !ty.reference
             && !ty.complex
-            && !is_volatile(db, self.wait.function, variable)
+            && !ty.volatile
             && ty.base != "auto"
             && !["cudaStream_t", "cudaEvent_t"].contains(&unqualified(&ty.base))
             && copies_plainly(db, self.wait.function, ty, 0).is_ok();
@@ -442,7 +441,7 @@ impl Tail<'_, '_> {
         let private = body.bindings.iter().any(|b| {
             !b.ty.array.is_empty() && b.storage != Storage::Param
                 || matches!(b.storage, Storage::Shared | Storage::ExternShared)
-        }) || body.exprs.iter().any(|e| matches!(e.kind, ExprKind::AddrOf(place) if may_be_private(body, place)))
+        }) || body.exprs.iter().any(|e| matches!(e.kind, ExprKind::AddrOf(_)))
             || escapes(db, self.wait.function).iter().any(|e| !e.through_parameter)
             // A function may give the address of its own.
             || !effects(db, self.wait.function).shared.is_empty();
@@ -465,7 +464,7 @@ impl Tail<'_, '_> {
                 used,
             )),
             Runs::One => Ok(()),
-            Runs::All if holds_its_value(db, self.wait.function, body, binding) && self.same_everywhere(binding) => {
+            Runs::All if only_assigned(db, self.wait.function, body, binding) && self.same_everywhere(binding) => {
                 Ok(())
             }
             _ => Err(self.at(
@@ -530,7 +529,7 @@ impl Tail<'_, '_> {
             ExprKind::Name(Name::Local(binding)) => {
                 let variable = body.binding(*binding);
                 let name = &variable.name;
-                let settled = holds_its_value(db, self.wait.function, body, *binding)
+                let settled = only_assigned(db, self.wait.function, body, *binding)
                     && !self.assigned_before(*binding)
                     && variable.ty.array.is_empty();
                 let init = self.declaration(*binding).and_then(|(_, init)| init);
