@@ -14,7 +14,8 @@ use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
 
 use crate::edit::lex;
-use crate::facts::function::{Function, function_around};
+use crate::facts::cluster::Function;
+use crate::facts::site::function_around;
 
 /// The class that a member function stands in, without its namespaces.
 fn class_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<&'db str> {

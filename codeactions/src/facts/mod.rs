@@ -14,7 +14,6 @@ pub(crate) mod copied;
 pub(crate) mod ctype;
 pub(crate) mod deduction;
 pub(crate) mod flat;
-pub(crate) mod function;
 pub(crate) mod graphs;
 pub(crate) mod grid_stride;
 pub(crate) mod guard;

@@ -6,6 +6,7 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
+use gridfuse_analysis::hir::extents::functions_near;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::library::{Does, library};
 use gridfuse_analysis::hir::names::unqualified;
@@ -20,7 +21,6 @@ use crate::api::refusal::refuse;
 use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::child::refuse_uncertain;
-pub use crate::facts::function::function_around;
 use crate::facts::surroundings::refuse_callers;
 
 /// Whether a function of the runtime launches a kernel that it is given.
@@ -300,6 +300,18 @@ impl<'db> Site<'db> {
             );
         }
     }
+}
+
+/// The function around a place.
+pub fn function_around(db: &dyn Db, place: FileRange) -> Option<FunctionItem<'_>> {
+    let functions = functions_near(db, place.file, place.range);
+    functions
+        .into_iter()
+        .filter(|f| {
+            let start = f.start(db);
+            f.has_body(db) && start <= place.range.start && place.range.end <= start + f.text(db).len() as u32
+        })
+        .min_by_key(|f| f.text(db).len())
 }
 
 /// The launch by device code at a place: the smallest one around it, or the first one in it.
