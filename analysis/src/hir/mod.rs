@@ -39,7 +39,6 @@ pub mod special_members;
 pub mod stream_ordered;
 pub mod syntax_error;
 mod types;
-pub mod unfolded;
 pub mod visible;
 pub mod walk;
 pub mod word;

@@ -8,7 +8,6 @@ use gridfuse_analysis::facts::launch::{LaunchId, launches};
 
 use crate::api::refusal::refuse;
 use crate::api::refusal::{Ineligible, Reason};
-use crate::api::sequence::Sequence;
 use crate::api::source_edit::SourceEdit;
 
 /// Whether a rewrite can be applied to a launch.
@@ -249,8 +248,6 @@ pub struct Rewrite {
     pub unattended: bool,
     /// What takes it back.
     pub undo: Undo,
-    /// What is done to the text first, so that the launch is there to be rewritten: see [`crate::emit::unfolded`].
-    pub first: for<'a, 'db> fn(&RewriteCtx<'a, 'db>) -> Option<(LaunchId<'db>, SourceEdit)>,
     /// The edit, or why not. Callers ask [`Rewrite::edit`] and [`Rewrite::verdict`], which remember it, or [`Rewrite::apply`].
     pub run: for<'a, 'db> fn(&RewriteCtx<'a, 'db>) -> Result<SourceEdit, Ineligible>,
 }
@@ -261,31 +258,18 @@ impl Rewrite {
     /// # Errors
     /// The reasons why it can't be applied: at least one.
     pub fn apply<'db>(
-        &'static self,
+        &self,
         db: &'db dyn Db,
         at: impl Into<At<'db>>,
         options: &Options,
     ) -> Result<SourceEdit, Ineligible> {
         options.validate(self.options)?;
-        let ctx = RewriteCtx {
+        (self.run)(&RewriteCtx {
             db,
             rewrite: self,
             at: at.into(),
             options,
-        };
-        match (self.first)(&ctx) {
-            Some((launch, first)) => {
-                let mut steps = Sequence::behind(db, launch, first)?;
-                steps.then(self, options)?;
-                Ok(steps.finish())
-            }
-            None => (self.run)(&ctx),
-        }
-    }
-
-    /// Nothing is done first.
-    pub fn nothing_first<'db>(_: &RewriteCtx<'_, 'db>) -> Option<(LaunchId<'db>, SourceEdit)> {
-        None
+        })
     }
 }
 

@@ -65,15 +65,6 @@ impl<'db> Sequence<'db> {
         })
     }
 
-    /// The launch as it is when this edit has been made.
-    pub fn behind(db: &'db dyn Db, launch: LaunchId<'db>, edit: SourceEdit) -> Result<Sequence<'db>, Ineligible> {
-        Ok(Sequence {
-            first: Some(edit),
-            steps: 1,
-            ..Sequence::new(db, launch)?
-        })
-    }
-
     /// Applies one more rewrite; where it can't be, everything stays as it is.
     pub fn then(&mut self, rewrite: &'static Rewrite, options: &Options) -> Result<(), Ineligible> {
         if self.steps == 0 {

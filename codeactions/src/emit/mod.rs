@@ -11,6 +11,5 @@ pub mod removed_streams;
 pub mod replaced_launch;
 pub mod split;
 pub mod target;
-pub mod unfolded;
 pub mod uniform;
 pub mod was;

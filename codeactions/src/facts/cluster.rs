@@ -24,7 +24,6 @@ use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, 
 
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::facts::members;
 use crate::facts::site::{Site, function_around};
 use crate::runtime::is_header;
 
@@ -284,13 +283,11 @@ fn launching_callees<'db>(db: &'db dyn Db, from: FunctionItem<'db>) -> Vec<Funct
     let mut todo = vec![from];
     let mut found = Vec::new();
     while let Some(item) = todo.pop() {
-        let function = Function::new(db, item);
-        for expr in &function.body.exprs {
-            let ExprKind::Call { name, callee, .. } = &expr.kind else {
+        for expr in &body(db, item).exprs {
+            let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
                 continue;
             };
-            let named = name.as_ref().map(|name| functions_in(db, item, name));
-            for callee in named.unwrap_or_else(|| members::called(&function, *callee)) {
+            for callee in functions_in(db, item, name) {
                 let ours = is_header(db, callee.file(db));
                 if ours || !callee.has_body(db) || callee.signature(db).kernel || !seen.insert(callee) {
                     continue;
@@ -335,8 +332,11 @@ fn refuse_function(function: &Function<'_>, refusals: &mut Refusals) {
             here,
         );
     }
-    if let Some(why) = members::refusal(function) {
-        refusals.add(why, here);
+    if signature.member || name.contains("operator") {
+        refusals.add(
+            format!("`{name}` is a member function, which can't be given an aggregator"),
+            here,
+        );
     }
     if let Some(declaration) = declarations_of(db, function.item).first() {
         let declaration = Function::new(db, *declaration);
@@ -370,37 +370,28 @@ fn refuse_function(function: &Function<'_>, refusals: &mut Refusals) {
 pub fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(FunctionItem<'db>, ExprId)> {
     let db = function.db;
     let name = function.name();
-    let member = function.item.signature(db).member;
     let mut found = Vec::new();
-    let mut mentions = other_mentions(db, function.item);
-    if member {
-        mentions.extend(members::named_behind_objects(function));
-    }
-    for mention in mentions {
+    for mention in other_mentions(db, function.item) {
         let caller = function_around(db, mention).map(|f| Function::new(db, f));
         let call = caller.as_ref().and_then(|caller| {
             caller.body.exprs.iter().position(|expr| {
                 let ExprKind::Call {
-                    callee, name: called, ..
+                    callee,
+                    name: Some(called),
+                    ..
                 } = &expr.kind
                 else {
                     return false;
                 };
                 let at = caller.body.expr(*callee);
-                let here = !expr.from_macro && !at.from_macro && at.span.shift(caller.start).contains(mention.range);
-                let means = || match called {
-                    _ if member => members::is_called(caller, *callee, function),
-                    Some(called) => {
-                        unqualified(called) == name && functions_in(db, caller.item, called).contains(&function.item)
-                    }
-                    None => false,
-                };
-                here && means()
+                let means = functions_in(db, caller.item, called);
+                !expr.from_macro
+                    && !at.from_macro
+                    && at.span.shift(caller.start).contains(mention.range)
+                    && unqualified(called) == name
+                    && means.contains(&function.item)
             })
         });
-        if call.is_none() && member && members::is_another(function, mention) {
-            continue;
-        }
         let (Some(caller), Some(call)) = (caller, call) else {
             refusals.add(
                 format!("`{name}` is mentioned where it isn't called: some calls may be unseen"),

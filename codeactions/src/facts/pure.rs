@@ -19,7 +19,6 @@ use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
 use crate::facts::cluster::Function;
 use crate::facts::cluster::is_batch;
-use crate::facts::left_alone;
 use crate::facts::moved;
 use crate::facts::moved::Spot;
 use crate::facts::site::Site;
@@ -55,7 +54,6 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         return Some(expr);
     }
     match &body.expr(expr).kind {
-        ExprKind::Call { callee, args, .. } if args.is_empty() && asks_how_large(body, *callee) => return None,
         ExprKind::Call { name, .. } if !name.as_deref().is_some_and(|name| calls_pure(site, name)) => {
             return Some(expr);
         }
@@ -79,36 +77,6 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         Some(inner) => inner.into_iter().find_map(|e| not_repeatable(site, e)),
         None => Some(expr),
     }
-}
-
-/// Whether a callee is a member function of a variable that says how large a container of the standard library, or of CUDA's, is.
-fn asks_how_large(body: &Body, callee: ExprId) -> bool {
-    let ExprKind::Field {
-        base,
-        field,
-        arrow: false,
-    } = &body.expr(body.strip_parens(callee)).kind
-    else {
-        return false;
-    };
-    let ExprKind::Name(Name::Local(binding)) = body.expr(body.strip_parens(*base)).kind else {
-        return false;
-    };
-    let ty = &body.binding(binding).ty;
-    let plain = ty.pointers == 0 && ty.array.is_empty() && !ty.volatile && !ty.complex;
-    let class = ty.base.split('<').next().unwrap_or("").trim().trim_start_matches("::");
-    let containers = [
-        "std::vector",
-        "std::array",
-        "std::string",
-        "std::span",
-        "std::deque",
-        "cuda::std::array",
-        "cuda::std::span",
-        "thrust::host_vector",
-        "thrust::device_vector",
-    ];
-    plain && containers.contains(&class) && matches!(field.as_str(), "size" | "length" | "capacity" | "empty")
 }
 
 /// The compiler counts the uses of this macro.
@@ -285,13 +253,7 @@ fn changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Changes {
             ExprKind::AddrOf(place) => found.otherwise.extend(roots(*place)),
             // A function may take its argument by reference. The library's tell.
             ExprKind::Call { name, args, callee, .. } => {
-                if let ExprKind::Field {
-                    base,
-                    field,
-                    arrow: false,
-                } = &body.expr(*callee).kind
-                    && !left_alone::object_of_method(db, function, body, *base, field)
-                {
+                if let ExprKind::Field { base, arrow: false, .. } = &body.expr(*callee).kind {
                     let changed = roots(*base).into_iter();
                     found
                         .otherwise
@@ -312,10 +274,7 @@ fn changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Changes {
                     if *harmless.get_or_insert_with(kept) {
                         break;
                     }
-                    let call = ExprId(index as u32);
-                    if !name.is_some_and(|name| takes_by_value(db, function, name, position))
-                        && !left_alone::argument(db, function, body, call, position, *arg)
-                    {
+                    if !name.is_some_and(|name| takes_by_value(db, function, name, position)) {
                         found.otherwise.extend(passed);
                     }
                 }

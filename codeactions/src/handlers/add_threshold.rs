@@ -21,7 +21,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Layer(Layer::Thresholded),
-    first: Rewrite::nothing_first,
     run: apply,
 };
 

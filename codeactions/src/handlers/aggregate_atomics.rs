@@ -7,7 +7,6 @@ use crate::api::refusal::refuse;
 use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
-use crate::emit::unfolded;
 use crate::facts::combinable::{NAMESPACE, refuse_order, uncombined, worker};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -21,7 +20,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: Some(Axis::Combination),
     unattended: false,
     undo: Undo::Layer(Layer::Combined),
-    first: unfolded::one,
     run: apply,
 };
 

@@ -26,7 +26,6 @@ use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
 use crate::edit::include::Header;
 use crate::edit::lex::{self, TokenKind};
-use crate::emit::unfolded;
 use crate::facts::allocations::{Allocator, Call, calls};
 use crate::facts::calls::is_plain_type;
 use crate::facts::program;
@@ -47,7 +46,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: Some(Axis::Allocation),
     unattended: false,
     undo: Undo::Not("each call of the allocator in the program is another one, wherever it stands"),
-    first: unfolded::all,
     run: apply,
 };
 

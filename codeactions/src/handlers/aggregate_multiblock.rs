@@ -4,7 +4,6 @@ use crate::api::refusal::Ineligible;
 use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
-use crate::emit::unfolded;
 use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -22,7 +21,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: Some(Axis::Granularity(3)),
     unattended: false,
     undo: Undo::Layer(Layer::Collected("PerMultiBlock")),
-    first: unfolded::all,
     run: apply,
 };
 

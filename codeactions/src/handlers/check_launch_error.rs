@@ -22,7 +22,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Not("what was there was wrong"),
-    first: Rewrite::nothing_first,
     run: apply,
 };
 

@@ -17,7 +17,6 @@ use crate::emit::described;
 use crate::emit::launch_bounds;
 use crate::emit::outline::{self};
 use crate::emit::target;
-use crate::emit::unfolded;
 use crate::emit::was;
 use crate::facts::barriers;
 use crate::facts::child::Child;
@@ -53,7 +52,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: Some(Axis::Factor("factor")),
     unattended: false,
     undo: Undo::Layer(Layer::Coarsened),
-    first: unfolded::one,
     run: apply,
 };
 

@@ -26,7 +26,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: Some(Axis::Granularity(0)),
     unattended: true,
     undo: Undo::Layer(Layer::InNoOrder),
-    first: Rewrite::nothing_first,
     run: apply,
 };
 

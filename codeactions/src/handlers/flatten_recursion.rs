@@ -17,7 +17,6 @@ use crate::emit::removed_streams;
 use crate::emit::replaced_launch::replace_launch_by;
 use crate::emit::split::Split;
 use crate::emit::target;
-use crate::emit::unfolded;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::graphs;
@@ -42,7 +41,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Layer(Layer::Flattened),
-    first: unfolded::all,
     run: apply,
 };
 

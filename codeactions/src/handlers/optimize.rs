@@ -29,7 +29,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::EachStep,
-    first: Rewrite::nothing_first,
     run: apply,
 };
 

@@ -18,7 +18,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     undo: Undo::Not(
         "the host's loop has become a kernel, and what each round did by calls of CUDA's runtime is no more in the text",
     ),
-    first: Rewrite::nothing_first,
     run: apply,
 };
 

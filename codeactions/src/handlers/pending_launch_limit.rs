@@ -32,7 +32,6 @@ pub(super) const RAISE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Not("what was there was wrong"),
-    first: Rewrite::nothing_first,
     run: raise,
 };
 
@@ -47,7 +46,6 @@ pub(super) const RESTORE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Not("what was there was wrong"),
-    first: Rewrite::nothing_first,
     run: restore,
 };
 

@@ -4,7 +4,6 @@ use crate::api::refusal::Ineligible;
 use crate::api::rewrite::{Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
-use crate::emit::unfolded;
 use crate::transforms::promotion::{Promotion, promote};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -18,7 +17,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Layer(Layer::Promoted("wait")),
-    first: unfolded::all,
     run: apply,
 };
 

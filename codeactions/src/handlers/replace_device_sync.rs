@@ -32,7 +32,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: true,
     undo: Undo::Not("what was there was wrong"),
-    first: Rewrite::nothing_first,
     run: apply,
 };
 

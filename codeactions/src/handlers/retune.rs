@@ -148,7 +148,6 @@ const AGAIN: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Layer(Layer::Collected("")),
-    first: Rewrite::nothing_first,
     run: apply,
 };
 

@@ -5,7 +5,6 @@ use crate::api::refusal::refuse;
 use crate::api::rewrite::{Family, Launches, Layer, Measured, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
-use crate::emit::unfolded;
 use crate::transforms::aggregate::{Assignment, reuse_threads};
 use crate::transforms::in_launcher::{Grids, run_in_launcher};
 
@@ -25,7 +24,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Layer(Layer::Reused),
-    first: unfolded::all,
     run: apply,
 };
 

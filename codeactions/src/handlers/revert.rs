@@ -17,7 +17,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Not("the rewrite can be applied again"),
-    first: Rewrite::nothing_first,
     run: apply,
 };
 

@@ -8,7 +8,6 @@ use crate::api::rewrite::{Family, Launches, Layer, Measured, Rewrite, RewriteCtx
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::emit::look_first::{comment, look};
-use crate::emit::unfolded;
 use crate::facts::combinable::worker;
 use crate::facts::silent_stores::{refuse_fences, unguarded};
 
@@ -23,7 +22,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: None,
     unattended: false,
     undo: Undo::Layer(Layer::LookedFirst),
-    first: unfolded::one,
     run: apply,
 };
 

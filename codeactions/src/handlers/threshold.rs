@@ -4,7 +4,6 @@ use crate::api::refusal::Ineligible;
 use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
-use crate::emit::unfolded;
 use crate::transforms::in_launcher::{Grids, run_in_launcher};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -29,7 +28,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     tunes: Some(Axis::Threshold("threshold")),
     unattended: false,
     undo: Undo::Layer(Layer::Thresholded),
-    first: unfolded::one,
     run: apply,
 };
 

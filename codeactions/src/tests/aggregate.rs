@@ -691,29 +691,3 @@ void run(int* out) {{ parent<<<1, 32>>>(out, 1); }}
     }
     rewrite("aggregate-grid-stream", &text("other += threads >> 1;")).has(&["StreamBatch<child_args, kChildBlock>"]);
 }
-
-#[test]
-fn hosts_that_ask_containers_how_large_they_are() {
-    let text = |ty: &str, size: &str| {
-        super::program("if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);").replace(
-            "void run(int* out, const int* row, int n) {\n    parent<<<(n + 127) / 128, 128>>>",
-            &format!("void run(int* out, const int* row, int n, {ty}) {{\n    parent<<<({size} + 127) / 128, 128>>>"),
-        )
-    };
-    for ty in [
-        "const std::vector<int>& all",
-        "std::vector<int> all",
-        "std::array<int, 9>& all",
-    ] {
-        super::rewrite("aggregate-block", &text(ty, "all.size()"))
-            .has(&["gridfuse::arena_for((all.size() + 127) / 128, 128)"]);
-    }
-    for (ty, size) in [
-        ("std::vector<int>& all", "all.pop()"),
-        ("std::vector<int>& all", "(all.clear(), all.size())"),
-        ("Queue& all", "all.size()"),
-        ("std::queue<int>& all", "all.size(n++)"),
-    ] {
-        super::refuses("aggregate-block", &text(ty, size), "so it can't be written twice");
-    }
-}

@@ -5,7 +5,6 @@ mod aggregated;
 mod coarsened;
 mod collector;
 mod copied;
-mod folded;
 mod in_child;
 mod in_no_order;
 mod launch;
@@ -62,7 +61,6 @@ pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<Source
         Err(refusal) => return in_no_order::take_back(ctx, table).map_err(|_| refusal),
         Ok(_) => while stripped.strip("")? {},
     }
-    stripped.fold();
     stripped.assume_room("each thread launches its own again");
     stripped.finish(Vec::new())
 }
@@ -478,17 +476,6 @@ impl<'db> Stripped<'db> {
     fn here(&self, reasons: Vec<Reason>) -> Vec<Reason> {
         let place = Some(self.place);
         reasons.into_iter().map(|reason| Reason { place, ..reason }).collect()
-    }
-
-    /// Puts uses of macros back that were written out.
-    fn fold(&mut self) {
-        let path = self.path();
-        let Some(text) = self.copy.text(path) else {
-            return;
-        };
-        if let Some(folded) = folded::folded(&mut self.copy.host, path, &text) {
-            self.copy.host.set_file(path, folded);
-        }
     }
 
     /// Notes what launches were in the beginning, where they have been collected again.

@@ -13,8 +13,6 @@ use super::launch::Looks;
 use super::text::{list, place, source};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
-use crate::facts::cluster::Function;
-use crate::facts::members::{is_another, named_behind_objects};
 use crate::facts::site::function_around;
 
 /// The type of a parameter that is a collector of the kernel.
@@ -42,13 +40,7 @@ pub fn only_caller<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<
         return None;
     }
     let mut callers: Vec<FunctionItem<'db>> = Vec::new();
-    let mut mentions = other_mentions(db, function);
-    if function.signature(db).member {
-        let member = Function::new(db, function);
-        mentions.extend(named_behind_objects(&member));
-        mentions.retain(|mention| !is_another(&member, *mention));
-    }
-    for mention in mentions {
+    for mention in other_mentions(db, function) {
         let around = function_around(db, mention).filter(|f| *f != function)?;
         if !callers.contains(&around) {
             callers.push(around);

@@ -239,7 +239,7 @@ fn edit_at_place(
     project: &Project,
     path: &Path,
     target: TextRange,
-    rewrite: &'static Rewrite,
+    rewrite: &Rewrite,
     options: &Options,
 ) -> Result<(FileRange, SourceEdit), NoEdit> {
     let file = project.host.file(path).ok_or(NoEdit::Unreadable)?;
@@ -473,7 +473,6 @@ mod tests {
         tunes: None,
         unattended: false,
         undo: Undo::EachStep,
-        first: Rewrite::nothing_first,
         run: wrap,
     };
     static REPLACE: Rewrite = Rewrite {
@@ -487,7 +486,6 @@ mod tests {
         tunes: None,
         unattended: false,
         undo: Undo::EachStep,
-        first: Rewrite::nothing_first,
         run: replace,
     };
 

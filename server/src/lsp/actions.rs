@@ -428,7 +428,7 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
         .iter()
         .filter(|diagnostic| overlap(diagnostic.place.range, range))
         .collect();
-    let mut offer = |fix: &'static Rewrite, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
+    let mut offer = |fix: &Rewrite, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
         let Ok(edit) = fix.apply(db, place, &Options::default()) else {
             return;
         };

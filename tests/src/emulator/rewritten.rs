@@ -115,7 +115,7 @@ pub fn fixed(program: &Program, site: &Site, id: &str) -> Result<Program, String
 /// What gridfuse offers at a launch: each rewrite alone, and pairs of different ones, one after the other: those for whose number
 /// `wanted` holds. The numbers are those of all pairs of rewrites, offered or not.
 pub fn offered(program: &Program, site: &Site, wanted: impl Fn(usize) -> bool) -> Vec<Rewritten> {
-    let all: Vec<&'static Rewrite> = of_launches().collect();
+    let all: Vec<&Rewrite> = of_launches().collect();
     let mut found = untouched(program, site).each(|_| true);
     for first in 0..found.len() {
         let first = found[first].clone();

@@ -15,7 +15,6 @@ use crate::facts::child::Child;
 use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
-use crate::facts::members::namespace_of;
 use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::order;
@@ -27,7 +26,11 @@ use crate::transforms::self_launch::is_builtin;
 /// Refuses what would have to be written differently in the functions that take part: names of another
 /// namespace.
 pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
-    let scopes: Vec<&str> = cluster.functions.iter().map(|f| namespace_of(f.db, f.item)).collect();
+    let scope = |name: &str| {
+        name.rsplit_once("::")
+            .map_or(String::new(), |(scope, _)| scope.to_owned())
+    };
+    let scopes: Vec<String> = cluster.functions.iter().map(|f| scope(f.item.name(f.db))).collect();
     if let Some(other) = scopes.iter().position(|s| *s != scopes[0]) {
         let function = &cluster.functions[other];
         refusals.add(
