@@ -7,6 +7,7 @@ use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::special_members::Constructors;
 
+use crate::edit::lex;
 use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
 
@@ -30,7 +31,9 @@ fn plain(db: &dyn Db, file: SourceFile, name: &str, depth: u32) -> bool {
         words.retain(|word| *word != "volatile");
         let ty = words.join(" ");
         !ty.contains('&')
-            && (ty.contains('*') || is_plain_type(&ctype::normalize(&ty)) || plain(db, file, &ty, depth + 1))
+            && (ty.contains('*') && !ty.contains('<')
+                || is_plain_type(&ctype::normalize(&ty))
+                || plain(db, file, &ty, depth + 1))
     };
     let constant = |ty: &str| ty.split_whitespace().any(|word| word == "const") && !ty.contains('*');
     let aggregate = |item: &TypeItem| {
@@ -42,5 +45,10 @@ fn plain(db: &dyn Db, file: SourceFile, name: &str, depth: u32) -> bool {
             && item.implicit.is_empty()
             && !item.shares_storage
     };
-    depth < 6 && (one.is_enum || aggregate(one) && one.fields.iter().all(|(ty, _)| !constant(ty) && field(ty)))
+    // A reference is written with the name, and a class may have a type of its own of a name.
+    let plain_field = |(ty, declared): &(String, String)| {
+        let own = lex::identifiers(ty).any(|word| one.members.contains(word));
+        !declared.contains('&') && !own && !constant(ty) && field(ty)
+    };
+    depth < 6 && (one.is_enum || aggregate(one) && one.fields.iter().all(plain_field))
 }

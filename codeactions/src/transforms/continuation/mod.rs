@@ -250,6 +250,21 @@ impl<'a, 'db> Tail<'a, 'db> {
             };
             return Err(self.at(format!("`{name}` {what}, so nothing of it can be moved"), stmt.span));
         }
+        for stmt in &body.stmts {
+            // All that a macro stands for is where its use is: a part of that can't be moved.
+            let StmtKind::Block(all) = &stmt.kind else { continue };
+            let spans = all
+                .iter()
+                .map(|inner| body.stmt(*inner).span)
+                .filter(|span| span.start < span.end);
+            let spans: Vec<Span> = spans.collect();
+            if let Some(pair) = spans.windows(2).find(|pair| pair[1].start < pair[0].end) {
+                return Err(self.at(
+                    format!("a macro in `{name}` stands for several statements; write them out"),
+                    pair[0],
+                ));
+            }
+        }
         for expr in &body.exprs {
             if matches!(expr.kind, ExprKind::Lambda { .. } | ExprKind::Unknown { .. }) {
                 return Err(self.at(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Dependence, unchanged};
@@ -9,13 +10,15 @@ use gridfuse_analysis::facts::effects::{effects, is_pure, summary};
 use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::launch::constant_value;
 use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::library::library;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
-use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::addresses::hold_addresses;
 use super::{Around, Given, Runs, Tail};
@@ -452,6 +455,7 @@ impl Tail<'_, '_> {
             ));
         }
         let points = ty.pointers > 0 || !is_plain_type(&ty.base);
+        let private = private || made_of_fields_or_calls(db, self.wait.file, body, binding);
         if private && points {
             return Err(self.at(
                 format!("`{name}` may point at shared or local memory, which another kernel can't use"),
@@ -661,5 +665,51 @@ impl Tail<'_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a variable is given what a call gives, or a field of an object here: an array in it is its address, and so may be what a member
+/// function gives.
+fn made_of_fields_or_calls(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
+    let declared = body.initialiser(binding);
+    let assigned = body.exprs.iter().filter_map(|expr| match &expr.kind {
+        ExprKind::Assign { place, value, .. } if part_of(body, *place) == Some(binding) => Some(*value),
+        _ => None,
+    });
+    let mut values = declared.into_iter().chain(assigned);
+    values.any(|value| {
+        all_in_expr(body, value).into_iter().any(|e| match &body.expr(e).kind {
+            ExprKind::Call { .. } => true,
+            ExprKind::Field {
+                base,
+                field,
+                arrow: false,
+                ..
+            } => part_of(body, *base).is_some() && may_be_array(db, file, field),
+            _ => false,
+        })
+    })
+}
+
+/// Whether a field of this name may be an array: one is in sight, or none at all.
+fn may_be_array(db: &dyn Db, file: SourceFile, field: &str) -> bool {
+    let types = included_files(db, file).iter().flat_map(|file| &items(db, *file).types);
+    let mut named = types
+        .flat_map(|item| &item.fields)
+        .filter(|(_, declared)| lex::identifiers(declared).any(|word| word == field))
+        .peekable();
+    named.peek().is_none() || named.any(|(ty, declared)| declared.contains('[') || ty.contains('['))
+}
+
+/// The variable that an expression names, or a part of it.
+fn part_of(body: &Body, e: ExprId) -> Option<BindingId> {
+    match &body.expr(e).kind {
+        ExprKind::Name(Name::Local(binding)) => Some(*binding),
+        ExprKind::Paren(e)
+        | ExprKind::Field {
+            base: e, arrow: false, ..
+        }
+        | ExprKind::Index { base: e, .. } => part_of(body, *e),
+        _ => None,
     }
 }
