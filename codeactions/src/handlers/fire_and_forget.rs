@@ -153,7 +153,8 @@ fn launch_into(site: &Site<'_>, edit: &mut EditBuilder<'_>) {
     let width = line.map_or(0, |line| style::columns(line.trim_end()) + added.len());
     let is_plain =
         site.source(site.facts.span) == was::plain(&site.text, here.range, &style, &name, &config, &arguments);
-    if (is_plain || !told) && !site.facts.from_macro && width > style.width {
+    // Comments among its parts would be lost.
+    if is_plain && !site.facts.from_macro && width > style.width {
         config.resize(3, "0".to_owned());
         config.push(STREAM.to_owned());
         edit.replace(
