@@ -1,7 +1,9 @@
 //! Launches that a rewrite has made into calls of a collector: `gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena);` at the
 //! top of a function, and `children.launch(…)` where a launch stood. A loop or a recursion of grids that has become one grid is one, too.
 
-use gridfuse_analysis::base::db::{Database, Db};
+use std::collections::BTreeMap;
+
+use gridfuse_analysis::base::db::{Database, Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
@@ -59,9 +61,6 @@ const TAKES: [&str; 2] = ["launch", "launch_at_once"];
 
 /// What stands for the granularity of launches that are left to the kernel's own threads, and to a grid that may follow.
 const IN_PARENT: &str = "ThreadReuseInStream";
-
-/// Templates that hand a collector on to each other: more aren't looked at.
-const MOST_CALLERS: u32 = 4;
 
 /// A collector that a function declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,42 +211,72 @@ pub fn started<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Start<'
 /// The collectors of a function.
 pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Collector<'db>> {
     let mut found = declared(db, function);
-    found.extend(handed_on(db, function, MOST_CALLERS));
+    found.extend(handed_on(db, function));
     found
 }
 
 /// The collectors that a template takes by parameters of types that are template parameters, as rewrites write them: those of the same
-/// names of the functions that call it, which `callers` may take from theirs.
-fn handed_on<'db>(db: &'db dyn Db, function: FunctionItem<'db>, callers: u32) -> Vec<Collector<'db>> {
-    let signature = function.signature(db);
-    if !function.has_body(db) || signature.template_types.is_empty() || callers == 0 {
+/// names of the functions that call it, or that call its callers.
+fn handed_on<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Collector<'db>> {
+    let of_function = handed_on_in(db, function.file(db))
+        .iter()
+        .filter(|(to, ..)| *to == function);
+    let collectors = of_function.filter_map(|(_, from, name)| {
+        let collector = declared(db, *from).into_iter().find(|found| found.name == *name)?;
+        let launches = launches(db, function, name);
+        Some(Collector { launches, ..collector })
+    });
+    collectors.collect()
+}
+
+/// What the functions of a file hand on: the template that takes a collector, the function that declares it, and its name. Each template
+/// and name stands there once, so that functions that call each other cost no more than their number.
+#[salsa::tracked(returns(ref))]
+fn handed_on_in<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<(FunctionItem<'db>, FunctionItem<'db>, String)> {
+    let text = file.text(db);
+    if !COLLECTORS.iter().any(|(start, _)| text.contains(start)) {
+        return Vec::new();
+    }
+    let functions = || items(db, file).functions.iter().copied().filter(|f| f.has_body(db));
+    // By the name of the template and of the collector: who calls one overload may call all.
+    let mut templates: BTreeMap<(&str, String), Vec<FunctionItem<'db>>> = BTreeMap::new();
+    for function in functions() {
+        for name in taken_by_template(db, function) {
+            let own = unqualified(function.name(db));
+            templates.entry((own, name)).or_default().push(function);
+        }
+    }
+    let mut work: Vec<(FunctionItem<'db>, FunctionItem<'db>, String)> = Vec::new();
+    for function in functions() {
+        let own = declared(db, function).into_iter();
+        work.extend(own.map(|found| (function, function, found.name)));
+    }
+    let mut handed_on = Vec::new();
+    while let Some((caller, declares, name)) = work.pop() {
+        let text = caller.text(db);
+        let taken: Vec<(&str, String)> = templates
+            .keys()
+            .filter(|(own, taken)| *taken == name && text.contains(own))
+            .cloned()
+            .collect();
+        let called = taken.iter().filter_map(|key| templates.remove(key)).flatten();
+        let called: Vec<_> = called.map(|template| (template, declares, name.clone())).collect();
+        work.extend(called.iter().cloned());
+        handed_on.extend(called);
+    }
+    handed_on
+}
+
+/// The parameters by which a template may take a collector: references to what a template parameter names.
+fn taken_by_template(db: &dyn Db, function: FunctionItem<'_>) -> Vec<String> {
+    let types = &function.signature(db).template_types;
+    if types.is_empty() {
         return Vec::new();
     }
     let body = body(db, function);
-    let taken = body.params.iter().map(|param| body.binding(*param)).filter(|param| {
-        param.ty.reference && !param.ty.const_base && signature.template_types.contains(&param.ty.base)
-    });
-    let names: Vec<&str> = taken.map(|param| param.name.as_str()).collect();
-    if names.is_empty() {
-        return Vec::new();
-    }
-    let own = unqualified(function.name(db));
-    let mut found: Vec<Collector<'db>> = Vec::new();
-    for caller in &items(db, function.file(db)).functions {
-        if *caller == function || !caller.has_body(db) || !caller.text(db).contains(own) {
-            continue;
-        }
-        let known = declared(db, *caller)
-            .into_iter()
-            .chain(handed_on(db, *caller, callers - 1));
-        for collector in known {
-            if names.contains(&collector.name.as_str()) && found.iter().all(|other| other.name != collector.name) {
-                let launches = launches(db, function, &collector.name);
-                found.push(Collector { launches, ..collector });
-            }
-        }
-    }
-    found
+    let params = body.params.iter().map(|param| body.binding(*param));
+    let taken = params.filter(|param| param.ty.reference && !param.ty.const_base && types.contains(&param.ty.base));
+    taken.map(|param| param.name.clone()).collect()
 }
 
 /// The collectors whose types a function names.
@@ -341,7 +370,7 @@ pub fn runs_for_a_collector(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let text = function.text(db);
     let parameters = function.signature(db).params_span.text(&text);
     let by_name = COLLECTORS.iter().any(|(start, _)| parameters.contains(start));
-    by_name || !function.signature(db).kernel && !handed_on(db, function, MOST_CALLERS).is_empty()
+    by_name || !function.signature(db).kernel && !handed_on(db, function).is_empty()
 }
 
 /// The kernel whose body a function is, where a rewrite has moved it there; else the function itself.

@@ -56,6 +56,11 @@ pub fn all() -> Vec<Hostile> {
             |d| overloads(10_000 / d),
         ),
         hostile(
+            "overloaded-templates-1000",
+            "1,000 templates of one name that take a collector and call each other.",
+            |d| overloaded_templates(1_000 / d),
+        ),
+        hostile(
             "sizes-5000",
             "5,000 functions and as many variables that name each other, and 100 launches with sizes that name them.",
             |d| sizes(5_000 / d, 100 / d.min(100)),
@@ -176,6 +181,14 @@ fn overloads(count: usize) -> Files {
     });
     let called = times(count, |k| format!("  i += f(T{k}{{i}}, out);\n"));
     one(format!("{declared}{CHILD}{}", parent(&called)))
+}
+
+fn overloaded_templates(count: usize) -> Files {
+    let many = times(count, |k| {
+        format!("template <class T> __device__ void f(T &children, Tag<{k}>) {{ f(children, Tag<{k} + 1>()); }}\n")
+    });
+    let body = "  gridfuse::Aggregator<gridfuse::PerBlock, child> children(arena, out);\n  f(children, Tag<0>());\n";
+    one(format!("{many}{CHILD}{}", parent(body)))
 }
 
 fn sizes(count: usize, launches: usize) -> Files {
