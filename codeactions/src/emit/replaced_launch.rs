@@ -9,12 +9,12 @@ use crate::emit::split::Split;
 use crate::emit::was;
 use crate::facts::site::Site;
 
-/// Replaces the launch expression by a call of the aggregator. `block`: the block size, where it is written otherwise than there;
+/// Replaces the launch expression by a call of the aggregator. `sizes`: grid and block size, where they are written otherwise than there;
 /// `otherwise`: what is done with a launch that finds no room. The call says what the launch was, or else a note does.
 pub fn replace_launch(
     site: &Site<'_>,
     split: &Split<'_>,
-    block: Option<String>,
+    sizes: [Option<String>; 2],
     aggregator: &str,
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
@@ -26,7 +26,7 @@ pub fn replace_launch(
         site,
         &fields,
         config,
-        block,
+        sizes,
         &format!("{aggregator}.launch"),
         otherwise,
         edit,
@@ -42,7 +42,7 @@ pub fn replace_launch_by(
     edit: &mut EditBuilder<'_>,
 ) {
     was::note(site, edit);
-    write(site, fields, config(site), block, function, None, edit);
+    write(site, fields, config(site), [None, block], function, None, edit);
 }
 
 /// Grid, block, and shared memory where there is some.
@@ -62,14 +62,16 @@ fn write(
     site: &Site<'_>,
     fields: &[String],
     config: Vec<String>,
-    block: Option<String>,
+    sizes: [Option<String>; 2],
     function: &str,
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
 ) {
     let mut items = config;
-    if let (Some(block), Some(item)) = (block, items.get_mut(1)) {
-        *item = block;
+    for (item, size) in items.iter_mut().zip(sizes) {
+        if let Some(size) = size {
+            *item = crate::edit::one_line::flat(&size);
+        }
     }
     items.push(format!("{{{}}}", fields.join(", ")));
     let prefix = format!("{function}(");

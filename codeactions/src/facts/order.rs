@@ -73,13 +73,13 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
     let known = known(site);
     let mut found = Vec::new();
     // Grids of one launch run the same code; what one launch writes for another one to read is ordered on purpose.
-    let mut assume = |text: String, dependence: Option<&Dependence<'_>>, same: bool| {
+    let mut assume_or = |text: String, dependence: Option<&Dependence<'_>>, same: bool, instead: &str| {
         if dependence.is_some_and(Dependence::is_none) {
             return;
         }
         let wrong = |but: &str| {
             let text = text.replacen("are independent", "aren't independent", 1);
-            format!("{text}: {but}; {INSTEAD}")
+            format!("{text}: {but}; {instead}")
         };
         let surface = || surface_in_common(site).filter(|_| same);
         let (text, against) = match dependence {
@@ -105,6 +105,7 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
         let reason = Reason { text, place };
         found.push(Assumption { reason, against });
     };
+    let mut assume = |text, dependence: Option<&Dependence<'_>>, same| assume_or(text, dependence, same, INSTEAD);
     let kernel = site.parent.signature(site.db).kernel;
     // Threads that take turns launch one each, one after the other.
     let turns = site.facts.turns && repeats(site);
@@ -167,12 +168,16 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
         assume(text, Some(&handed), false);
         return found;
     }
-    let others: Vec<Option<&Dependence<'_>>> = others.into_iter().map(|(_, d)| d).collect();
     // The one that says most against it.
-    let conflict = others.iter().find(|d| matches!(d, Some(Dependence::Conflict(..))));
-    let open = others.iter().find(|d| !d.is_some_and(Dependence::is_none));
-    if let Some(dependence) = conflict.or(open) {
-        assume(text, *dependence, false);
+    let conflict = others.iter().find(|(_, d)| matches!(d, Some(Dependence::Conflict(..))));
+    let open = others.iter().find(|(_, d)| !d.is_some_and(Dependence::is_none));
+    if let Some((other, dependence)) = conflict.or(open) {
+        let other = own.get(*other as usize).and_then(|facts| facts.kernel_name.as_deref());
+        // One of two kernels goes on with what the other one has written.
+        let one_kernel = other
+            .filter(|other| *other != child)
+            .map(|other| format!("let one kernel do what `{child}` and `{other}` do"));
+        assume_or(text, *dependence, false, one_kernel.as_deref().unwrap_or(INSTEAD));
     }
     found
 }

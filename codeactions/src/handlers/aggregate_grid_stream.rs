@@ -114,7 +114,8 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n || dist[v] != level) return;
     int begin = row[v], count = row[v + 1] - begin;
-    if (count > 0) expands.launch((count + 127) / 128, kExpandBlock, {begin, count});
+    if (count > 0) expands.launch((count + kExpandBlock - 1) / kExpandBlock, kExpandBlock,
+                                  {begin, count});
 }
 
 void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {

@@ -9,6 +9,7 @@ use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, Rewrite, Rewr
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
+use crate::edit::lex::{self, TokenKind};
 use crate::edit::style;
 use crate::emit::was;
 use crate::facts::order;
@@ -133,14 +134,12 @@ fn launch_into(site: &Site<'_>, edit: &mut EditBuilder<'_>) {
         [_, _, shared] => shared != "0",
         _ => false,
     };
-    if !told {
-        was::note(site, edit);
-    }
     let added = match operands.len() {
         2 => format!(", 0, {STREAM}"),
         3 => format!(", {STREAM}"),
         _ => String::new(),
     };
+    let replaced = operands.get(3).map_or(0, |stream| of(stream).len());
     let here = site.here();
     let arguments: Vec<String> = site.launch.args.iter().map(of).collect();
     let template = site.launch.template_args.map_or("", |written| site.source(written));
@@ -150,11 +149,19 @@ fn launch_into(site: &Site<'_>, edit: &mut EditBuilder<'_>) {
     let line = site
         .text
         .get(style::line_start(&site.text, end)..style::line_end(&site.text, end));
-    let width = line.map_or(0, |line| style::columns(line.trim_end()) + added.len());
+    let longer = added.len().max(if replaced > 0 { STREAM.len() } else { 0 });
+    let width = line.map_or(0, |line| style::columns(line.trim_end()) + longer - replaced);
     let is_plain =
         site.source(site.facts.span) == was::plain(&site.text, here.range, &style, &name, &config, &arguments);
     // Comments among its parts would be lost.
-    if is_plain && !site.facts.from_macro && width > style.width {
+    let has_comments = lex::tokens(site.source(site.facts.span))
+        .iter()
+        .any(|token| token.kind == TokenKind::Comment);
+    let is_laid_out = !site.facts.from_macro && width > style.width && (is_plain || !has_comments);
+    if !told || is_laid_out && !is_plain {
+        was::note(site, edit);
+    }
+    if is_laid_out {
         config.resize(3, "0".to_owned());
         config.push(STREAM.to_owned());
         edit.replace(

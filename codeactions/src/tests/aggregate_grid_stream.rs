@@ -29,7 +29,7 @@ fn the_host_passes_what_all_launches_share() {
         "void child_aggregated(gridfuse::StreamBatch<child_args, kChildBlock> batch, int* out) {",
         "const int* row, int n, gridfuse::StreamArena arena) {",
         "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out)",
-        "childs.launch((count + 31) / 32, kChildBlock, {begin, count});",
+        "childs.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock,",
     ]);
     assert!(!result.text().contains("arena_for"), "{}", result.text());
     let assumed = |text: &str| result.assumes.iter().any(|a| a.contains(text));

@@ -104,7 +104,7 @@ __global__ void parent"#,
     refuses(
         "aggregate-block",
         &mark(&tail, "child<<<1, 32>>>"),
-        "a tail launch runs after",
+        "a tail launch can't be collected; launch `child` where `parent` is launched",
     );
 }
 

@@ -9,7 +9,7 @@ fn the_host_launches_behind_the_parent() {
     let result = rewrite(ID, &program("child<<<(count + 127) / 128, 128>>>(out, begin, count);"));
     result.has(&[
         "gridfuse::ThreadReuseInStream<child_aggregated> childs(arena);",
-        "childs.launch((count + 127) / 128, kChildBlock, {begin, count});",
+        "childs.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock, {begin, count});",
     ]);
     assert!(!result.text().contains("Threshold"));
     assert_eq!(result.assumes.len(), 2, "{:?}", result.assumes);

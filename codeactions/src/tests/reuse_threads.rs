@@ -54,7 +54,7 @@ fn the_host_stays_as_it_is() {
             &format!("    gridfuse::ThreadReuse<gridfuse::{name}, child_args, kChildBlock> childs;\n"),
             "    parent_body(childs, row, out, n);\n    childs.for_each_thread([&](uint3 threadIdx",
             "        child_thread(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);\n    });\n}",
-            "    childs.launch((count + 31) / 32, kChildBlock, {begin, count});",
+            "    childs.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock, {begin, count});",
             "__global__ void parent(const int* row, int* out, int n) {",
         ]);
         assert!(

@@ -402,10 +402,12 @@ pub fn launches<'db>(
         let scope = scope.map_or(String::new(), |(scope, _)| format!("{scope}::"));
         let template = aggregator.kernel.find('<').map_or("", |at| &aggregator.kernel[at..]);
         let mut config: Vec<&str> = config.iter().map(|c| text.get(c.clone()).unwrap_or("")).collect();
-        if let (Some((name, value, _)), Some(block)) = (&collected.block, config.get_mut(1))
-            && is_named(block, name)
-        {
-            *block = value;
+        let numbers: Option<(String, String)> = collected.block.as_ref().and_then(|(name, value, _)| {
+            let grid = with_numbers(config.first()?, name, value);
+            Some((grid, with_numbers(config.get(1)?, name, value)))
+        });
+        if let Some((grid, block)) = &numbers {
+            config.splice(..2, [grid.as_str(), block.as_str()]);
         }
         let stream = if config.len() == 3 {
             stream.trim_start_matches(", 0")
@@ -451,13 +453,50 @@ fn leave_out_defaults(child: &Child<'_>, arguments: &mut Vec<String>) {
     }
 }
 
-/// Whether a code is a constant's name, with scopes or without.
-fn is_named(code: &str, name: &str) -> bool {
-    let rest = code.strip_suffix(name);
-    rest.is_some_and(|scope| scope.is_empty() || scope.ends_with("::"))
+/// The places of a constant's name in a code, with its scopes, and the numbers for them: the constant's value, and one less for `name - 1`,
+/// which may be in parentheses.
+fn numbers_for(code: &str, name: &str, value: &str) -> Vec<(Range<usize>, String)> {
+    let tokens = lex::tokens(code);
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(code));
+    let less = value.parse::<u32>().ok().and_then(|value| value.checked_sub(1));
+    let mut found = Vec::new();
+    for (index, token) in tokens.iter().enumerate().filter(|(_, t)| t.text(code) == name) {
+        let mut first = index;
+        while first >= 2 && word(first - 1) == ":" && word(first - 2) == ":" {
+            let is_scope = first >= 3 && lex::identifiers(word(first - 3)).next().is_some();
+            first -= if is_scope { 3 } else { 2 };
+        }
+        let start = tokens.get(first).map_or(token.start, |t| t.start);
+        let one = tokens
+            .get(index + 2)
+            .filter(|t| word(index + 1) == "-" && t.text(code) == "1");
+        match (one, less) {
+            // Parentheses of its own, not those of a call.
+            (Some(_), Some(less))
+                if first > 1 && [word(first - 2), word(first - 1), word(index + 3)] == ["+", "(", ")"] =>
+            {
+                let end = tokens.get(index + 3).map_or(token.end, |t| t.end);
+                let start = tokens.get(first - 1).map_or(start, |t| t.start);
+                found.push((start..end, less.to_string()));
+            }
+            (Some(one), Some(less)) => found.push((start..one.end, less.to_string())),
+            _ => found.push((start..token.end, value.to_owned())),
+        }
+    }
+    found
 }
 
-/// Puts the numbers back in place of the constants for block sizes, where variables of the function begin with these.
+/// A code with numbers in place of a constant's name.
+fn with_numbers(code: &str, name: &str, value: &str) -> String {
+    let mut changed = code.to_owned();
+    for (place, number) in numbers_for(code, name, value).into_iter().rev() {
+        changed.replace_range(place, &number);
+    }
+    changed
+}
+
+/// Puts the numbers back in place of the constants for block sizes, where variables of the function begin with these or are computed from
+/// them.
 fn numbers_in_variables<'db>(
     db: &'db dyn Db,
     parent: FunctionItem<'db>,
@@ -476,9 +515,10 @@ fn numbers_in_variables<'db>(
             .iter()
             .filter_map(|aggregator| aggregator.collected.block.as_ref());
         for (name, value, _) in blocks {
-            if is_named(range.text(&text), name) {
-                edit.replace(FileRange { file, range }, value.clone());
-                break;
+            for (place, number) in numbers_for(range.text(&text), name, value) {
+                let start = range.start + place.start as u32;
+                let range = TextRange::new(start, range.start + place.end as u32);
+                edit.replace(FileRange { file, range }, number);
             }
         }
     }

@@ -15,6 +15,7 @@ use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, p
 use crate::api::rewrite::{Layer, Options};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
+use crate::edit::one_line::flat;
 use crate::edit::style;
 use crate::facts::site::Site;
 
@@ -144,7 +145,11 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
                 .unwrap_or(0);
             // The fire-and-forget stream, which stays, has made the line wider.
             let stream = launch.find(NO_ORDER).map_or(0, |_| NO_ORDER.len());
-            let fits = !launch.contains('\n') && width + 1 + launch.len() - stream <= widest.max(100);
+            // It may also have broken it.
+            let one_line = flat(&launch);
+            let was_broken = stream > 0 && width + 1 + one_line.len() > edit.style(site.file).width;
+            let whole = !launch.contains('\n') || was_broken;
+            let fits = whole && width + 1 + one_line.len() - stream <= widest.max(100);
             let fits = fits && !stood_on_own_line(site, block, outer, edit.style(site.file).brace_on_own_line);
             let style = edit.style(site.file);
             let gap = if fits {
@@ -153,6 +158,10 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
                 format!("{}{inner}", style.newline)
             };
             let range = TextRange::new(head.len() as u32, braces.end);
+            let launch = match fits {
+                true => style::reindent(&launch, &inner, outer_indent),
+                false => launch,
+            };
             edit.replace(FileRange { file: site.file, range }, format!("{gap}{launch}"));
         }
         None => {

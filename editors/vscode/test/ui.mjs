@@ -155,7 +155,8 @@ async function scenario() {
   await goToLaunch(line);
   await page.locator(".monaco-editor .squiggly-warning").first().waitFor();
   step("the launch is underlined");
-  await page.locator(".statusbar-item", { hasText: "gridfuse" }).waitFor();
+  // By its id: while the server reads, its progress stands beside it.
+  await page.locator('.statusbar-item[id="gridfuse.gridfuse.gridfuse.status"]').waitFor();
   // Lines move down when the lens comes.
   await page.locator(".codelens-decoration", { hasText: "rewrites" }).waitFor();
   if (pictures !== undefined) {

@@ -4,6 +4,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{Effects, effects};
 use gridfuse_analysis::facts::launch::{self, Stream, constant_value, is_scalar, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::Child as Launched;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
 use super::granularity::Granularity;
@@ -80,8 +81,8 @@ pub fn understand_stream(
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'_>,
 ) -> Option<CreatedStream> {
-    let tail = "a tail launch runs after the launching grid; a collected launch doesn't wait for it";
-    order::other_stream(site, tail, refusals, edit);
+    let tail = tail_launch(site);
+    order::other_stream(site, &tail, refusals, edit);
     let Stream::Created(binding) = site.facts.stream else {
         return None;
     };
@@ -118,6 +119,23 @@ pub fn understand_stream(
     }
     order::shared_stream(site, &stream, &name, refusals, edit);
     Some(stream)
+}
+
+/// Why a tail launch isn't collected, and where else it could stand.
+fn tail_launch(site: &Site<'_>) -> String {
+    let (parent, child) = (site.parent_name(), site.child_name());
+    let is_leaf = matches!(site.facts.child, Launched::Kernel(child) if launches(site.db, child).is_empty());
+    // What launches in turn may be a loop of grids, which the host doesn't know the end of.
+    if !is_leaf {
+        return "a tail launch runs after the launching grid; a collected launch doesn't wait for it".to_owned();
+    }
+    let own = launches(site.db, site.parent);
+    let is_recursive = own.iter().any(|facts| facts.child == Launched::Kernel(site.parent));
+    let place = match is_recursive {
+        true => format!("from the host once the whole recursion of `{parent}` is done, if that is early enough"),
+        false => format!("where `{parent}` is launched, right after it"),
+    };
+    format!("a tail launch can't be collected; launch `{child}` {place}")
 }
 
 /// Whether the launch stands in this branch of an `#if`, so that what else stands there is compiled with it or not at all.

@@ -29,6 +29,7 @@ use self::emit::{Plan, declare};
 use self::host::ByHost;
 use self::in_stream::InStream;
 use self::reuse::{Reuse, move_parents};
+use self::shared_block::AtLaunch;
 use self::strategy::Strategy;
 use crate::api::refusal::Ineligible;
 use crate::api::source_edit::SourceEdit;
@@ -156,8 +157,9 @@ fn replace_launches<'db>(plan: &Plan<'_, 'db>, draft: &mut Draft<'db>) {
             let style = edit.style(site.file);
             let otherwise = plan.without_room(number, site, split, &style);
             let child = &plan.collection.children[group.child];
-            let block = group.block.as_ref().and_then(|block| block.at_launch(site, child));
-            replace_launch(site, split, block, &group.aggregator, otherwise, edit);
+            let shared = group.block.as_ref().map(|block| block.at_launch(site, child));
+            let AtLaunch { grid, block } = shared.unwrap_or_default();
+            replace_launch(site, split, [grid, block], &group.aggregator, otherwise, edit);
         }
         if let Some(block) = &group.block {
             let child = &plan.collection.children[group.child];

@@ -1,13 +1,15 @@
 //! The block size of a child that the host launches before anybody knows of what: it is a template argument there, and stands in the launch
-//! as well. Whoever changes one of them alone gets a program that stops, so both name one constant.
+//! as well. Whoever changes one of them alone gets a program that stops, so both name one constant; and so does the number of blocks that
+//! is computed from it, as in `(count + 127) / 128`: with another block size it would be too few.
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
-use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Literal, Name, StmtKind, Storage};
+use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtKind, Storage};
 
 use crate::edit::builder::EditBuilder;
 use crate::edit::names::{Names, camel};
 use crate::facts::child::Child;
+use crate::facts::ctype;
 use crate::facts::pure;
 use crate::facts::qualified::qualified;
 use crate::facts::site::Site;
@@ -29,8 +31,48 @@ pub struct New {
     pub name: String,
     /// Its value, as the program writes it.
     pub value: String,
-    /// The variables that the launches take it from, by their values' places, and which launch that is.
-    variables: Vec<(usize, FileRange)>,
+    /// The numbers that variables of launches begin with and that it replaces.
+    variables: Vec<InVariable>,
+}
+
+/// A number that a variable begins with: the block size, or what the grid size is computed from.
+#[derive(Clone)]
+struct InVariable {
+    /// The launch that takes the variable.
+    launch: usize,
+    place: FileRange,
+    number: Number,
+}
+
+/// What a number in the code is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Number {
+    /// The threads of a block.
+    Threads,
+    /// One less, as in `(count + 127) / 128`, where all is integers.
+    OneLess,
+    /// The same where the types aren't known: other numbers may be rounded after each operation.
+    OneLessFirst,
+}
+
+impl Number {
+    /// The same by the name of the constant.
+    fn named(self, name: &str) -> String {
+        match self {
+            Number::Threads => name.to_owned(),
+            Number::OneLess => format!("{name} - 1"),
+            Number::OneLessFirst => format!("({name} - 1)"),
+        }
+    }
+}
+
+/// What a launch has in place of its grid size and its block size, where that changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AtLaunch {
+    /// The grid size, in code.
+    pub grid: Option<String>,
+    /// The block size, in code.
+    pub block: Option<String>,
 }
 
 /// Where a launch has its block size from.
@@ -51,15 +93,17 @@ impl SharedBlock {
             .map(|(index, site)| Some((*index, source(site, child)?)))
             .collect();
         let sources = sources?;
-        let mut variables: Vec<(usize, FileRange)> = Vec::new();
+        let mut variables: Vec<InVariable> = Vec::new();
         let (mut value, mut known): (Option<&str>, Option<&str>) = (None, None);
         for (index, source) in &sources {
             let (of_kind, written) = match source {
                 Source::Number(written) => (&mut value, written),
                 Source::Variable(written, place) => {
-                    if !variables.iter().any(|(_, other)| other == place) {
-                        variables.push((*index, *place));
-                    }
+                    variables.push(InVariable {
+                        launch: *index,
+                        place: *place,
+                        number: Number::Threads,
+                    });
                     (&mut value, written)
                 }
                 Source::Constant(name) => (&mut known, name),
@@ -71,11 +115,23 @@ impl SharedBlock {
         }
         match (value, known) {
             (None, Some(name)) => Some(SharedBlock::Known(name.to_owned())),
-            (Some(value), None) => Some(SharedBlock::New(New {
-                name: names.fresh(&format!("k{}Block", camel(&child.name))),
-                value: value.to_owned(),
-                variables,
-            })),
+            (Some(value), None) => {
+                let value = value.to_owned();
+                for (index, site) in sites {
+                    variables.extend(grid_variable(*index, site, &value));
+                }
+                let mut known: Vec<FileRange> = Vec::new();
+                variables.retain(|variable| {
+                    let is_new = !known.contains(&variable.place);
+                    known.push(variable.place);
+                    is_new
+                });
+                Some(SharedBlock::New(New {
+                    name: names.fresh(&format!("k{}Block", camel(&child.name))),
+                    value,
+                    variables,
+                }))
+            }
             _ => None,
         }
     }
@@ -104,11 +160,26 @@ impl SharedBlock {
         }
     }
 
-    /// The block size of a launch that has a number there.
-    pub fn at_launch(&self, site: &Site<'_>, child: &Child<'_>) -> Option<String> {
-        let SharedBlock::New(new) = self else { return None };
+    /// What a launch has in place of numbers that are written there.
+    pub fn at_launch(&self, site: &Site<'_>, child: &Child<'_>) -> AtLaunch {
+        let SharedBlock::New(new) = self else {
+            return AtLaunch::default();
+        };
+        let name = qualified(site, child, &new.name);
         let is_number = matches!(source(site, child), Some(Source::Number(_)));
-        is_number.then(|| qualified(site, child, &new.name))
+        let grid = &site.facts.grid.operand;
+        let span = site.place(grid.span).range;
+        let mut text = site.source(grid.span).to_owned();
+        let mut numbers = numbers(site, grid.expr, &new.value);
+        numbers.sort_by_key(|(place, _)| std::cmp::Reverse(place.range.start));
+        for (place, number) in &numbers {
+            let (start, end) = (place.range.start - span.start, place.range.end - span.start);
+            text.replace_range(start as usize..end as usize, &number.named(&name));
+        }
+        AtLaunch {
+            grid: (!numbers.is_empty()).then_some(text),
+            block: is_number.then_some(name),
+        }
     }
 
     /// Has the variables begin with the constant that launches take their block sizes from.
@@ -119,10 +190,78 @@ impl SharedBlock {
         edit: &mut EditBuilder<'_>,
     ) {
         let SharedBlock::New(new) = self else { return };
-        for (index, place) in &new.variables {
-            edit.replace(*place, qualified(site(*index), child, &new.name));
+        for variable in &new.variables {
+            let name = qualified(site(variable.launch), child, &new.name);
+            edit.replace(variable.place, variable.number.named(&name));
         }
     }
+}
+
+/// The numbers in a number of blocks that stand for the threads of a block: what it divides by, and what it adds before to round up. Not
+/// those that a macro writes.
+fn numbers(site: &Site<'_>, grid: ExprId, value: &str) -> Vec<(FileRange, Number)> {
+    let mut found = Vec::new();
+    // What begins with 0 is octal.
+    if site.facts.from_macro || value.starts_with('0') {
+        return found;
+    }
+    let body = &site.body;
+    let less = value.parse::<u32>().ok().and_then(|value| value.checked_sub(1));
+    let less = less.map(|less| less.to_string());
+    let is = |expr: ExprId, written: &str| {
+        let expr = body.strip_parens(expr);
+        let is_number = matches!(body.expr(expr).kind, ExprKind::Literal(Literal::Int(_)));
+        is_number && !body.expr(expr).from_macro && number(site, expr).as_deref() == Some(written)
+    };
+    let place = |expr: ExprId| site.place(body.expr(body.strip_parens(expr)).span);
+    // What is left to look at, and whether it is divided by the threads of a block.
+    let mut todo = vec![(grid, false)];
+    while let Some((expr, divided)) = todo.pop() {
+        match &body.expr(expr).kind {
+            ExprKind::Paren(inner) => todo.push((*inner, divided)),
+            ExprKind::Binary(BinOp::Div, dividend, divisor) => {
+                let by_block = is(*divisor, value);
+                if by_block {
+                    found.push((place(*divisor), Number::Threads));
+                }
+                todo.push((*dividend, by_block));
+            }
+            ExprKind::Binary(BinOp::Add, left, right) => {
+                let is_integer = |ty: String| ctype::is_integer(site.db, site.file, &ty);
+                let one_less = match ctype::type_of(site, expr).is_some_and(is_integer) {
+                    true => Number::OneLess,
+                    false => Number::OneLessFirst,
+                };
+                for side in [*left, *right] {
+                    match &less {
+                        // Only what is behind the sign can be told from the arguments of a call when it is taken back.
+                        Some(_) if side == *left && one_less == Number::OneLessFirst => todo.push((side, divided)),
+                        Some(less) if divided && is(side, less) => found.push((place(side), one_less)),
+                        _ => todo.push((side, divided)),
+                    }
+                }
+            }
+            ExprKind::Binary(_, left, right) => todo.extend([(*left, false), (*right, false)]),
+            ExprKind::Conditional { then, otherwise, .. } => todo.extend([(*then, false), (*otherwise, false)]),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The numbers that the variable begins with which is a launch's number of blocks.
+fn grid_variable(launch: usize, site: &Site<'_>, value: &str) -> Vec<InVariable> {
+    let body = &site.body;
+    let operand = body.strip_parens(site.facts.grid.operand.expr);
+    let ExprKind::Name(Name::Local(binding)) = &body.expr(operand).kind else {
+        return Vec::new();
+    };
+    let initial = kept_value(site, *binding);
+    let numbers = initial.map_or_else(Vec::new, |initial| numbers(site, initial, value));
+    let variables = numbers
+        .into_iter()
+        .map(|(place, number)| InVariable { launch, place, number });
+    variables.collect()
 }
 
 fn source(site: &Site<'_>, child: &Child<'_>) -> Option<Source> {
@@ -153,6 +292,13 @@ fn number(site: &Site<'_>, literal: ExprId) -> Option<String> {
 
 /// The number that a variable of the function begins with, and keeps.
 fn initial_value(site: &Site<'_>, binding: BindingId) -> Option<ExprId> {
+    let initial = kept_value(site, binding)?;
+    let expr = site.body.expr(initial);
+    (matches!(expr.kind, ExprKind::Literal(Literal::Int(_))) && !expr.from_macro).then_some(initial)
+}
+
+/// What a variable of the function begins with, and keeps.
+fn kept_value(site: &Site<'_>, binding: BindingId) -> Option<ExprId> {
     let body = &site.body;
     let variable = body.binding(binding);
     let plain = variable.storage == Storage::Local && variable.ty.is_value() && variable.ty.array.is_empty();
@@ -163,9 +309,7 @@ fn initial_value(site: &Site<'_>, binding: BindingId) -> Option<ExprId> {
         StmtKind::Decl(decls) => decls.iter().find(|decl| decl.binding == binding),
         _ => None,
     });
-    let initial = declarations.into_iter().next()?.init?;
-    let expr = body.expr(initial);
-    (matches!(expr.kind, ExprKind::Literal(Literal::Int(_))) && !expr.from_macro).then_some(initial)
+    declarations.into_iter().next()?.init
 }
 
 /// Whether a name is that of a constant which the child's file sees where the child stands.
