@@ -3,8 +3,7 @@
 //
 // GRIDFUSE_TEST_SERVER names the real program, GRIDFUSE_TEST_RECORDING the report.
 //
-// The times in recording.json are those of tests/gpu/results/measured/table.json, and the differences are the code that ran then: `optimize`
-// still left launches. What each rewrite assumes is what the server says now.
+// recording.json is what `gridfuse measure bfs.cu --json` printed in tests/corpus, with the arguments that it names.
 
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
