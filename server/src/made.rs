@@ -22,6 +22,9 @@ pub const REVERT: &str = "revert";
 /// No more than these are remembered: the last ones.
 const MOST: usize = 2_048;
 
+/// The file in which commands remember steps is written anew when it has more bytes.
+const MOST_BYTES: u64 = 256 * 1024;
+
 /// Steps from a program to what a rewrite made of it, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
@@ -29,34 +32,18 @@ pub struct Made {
 }
 
 impl Made {
-    /// What was remembered for the command line; nothing where that can't be read.
+    /// What commands have remembered; nothing where that can't be read.
     pub fn read() -> Made {
-        let text = path().and_then(|path| std::fs::read_to_string(path).ok());
-        let steps = text.iter().flat_map(|text| text.lines()).filter_map(step);
-        let mut made = Made { steps: steps.collect() };
-        made.forget_the_first();
-        made
+        path().map_or_else(Made::default, |path| Made::read_from(&path))
     }
 
-    /// Remembers a step, for the next command, too. What can't be written is forgotten: then `revert` says what it assumes.
-    pub fn write(&mut self, before: u64, after: u64) {
-        self.remember(before, after);
-        let Some(path) = path() else { return };
-        let lines = self
-            .steps
-            .iter()
-            .map(|(before, after)| format!("{before:016x} {after:016x}\n"));
-        let text: String = lines.collect();
-        let written = || -> std::io::Result<()> {
-            let directory = path.parent().unwrap_or(Path::new("."));
-            std::fs::create_dir_all(directory)?;
-            let mut file = tempfile::NamedTempFile::new_in(directory)?;
-            file.write_all(text.as_bytes())?;
-            file.persist(&path)?;
-            Ok(())
+    fn read_from(path: &Path) -> Made {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let mut made = Made {
+            steps: text.lines().filter_map(step).collect(),
         };
-        // Nobody needs to know.
-        let _ = written();
+        made.forget_the_first();
+        made
     }
 
     /// Remembers a step.
@@ -107,6 +94,35 @@ impl Made {
 pub fn step_of(db: &dyn Db, edit: &SourceEdit) -> Option<(u64, u64)> {
     let after = after(db, edit)?;
     Some((program(db, &BTreeMap::new()), program(db, &after)))
+}
+
+/// Remembers a step for the next command. What can't be written is forgotten: then `revert` says what it assumes.
+pub fn write(before: u64, after: u64) {
+    if let Some(path) = path() {
+        // Nobody needs to know.
+        let _ = write_to(&path, before, after);
+    }
+}
+
+/// One line for each step, at the end of what others have written meanwhile.
+fn write_to(path: &Path, before: u64, after: u64) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory)?;
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path)?;
+    file.write_all(line(before, after).as_bytes())?;
+    if file.metadata()?.len() <= MOST_BYTES {
+        return Ok(());
+    }
+    let steps = Made::read_from(path).steps.into_iter();
+    let text: String = steps.map(|(before, after)| line(before, after)).collect();
+    let mut shorter = tempfile::NamedTempFile::new_in(directory)?;
+    shorter.write_all(text.as_bytes())?;
+    shorter.persist(path)?;
+    Ok(())
+}
+
+fn line(before: u64, after: u64) -> String {
+    format!("{before:016x} {after:016x}\n")
 }
 
 fn path() -> Option<PathBuf> {
@@ -209,6 +225,21 @@ mod tests {
         host.set_file("/p/other.cu".as_ref(), "int other;\n");
         host.set_file("/p/gridfuse.cuh".as_ref(), format!("#define MINE\n{}", &**HEADER));
         assert!(!back(&host, plain));
+    }
+
+    #[test]
+    fn commands_tell_each_other() -> std::io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("rewrites/made");
+        assert_eq!(Made::read_from(&path), Made::default());
+        for number in 0..9_000 {
+            write_to(&path, number, number + 1)?;
+        }
+        let length = std::fs::metadata(&path)?.len();
+        assert!(length <= MOST_BYTES, "{length}");
+        let made = Made::read_from(&path);
+        assert!(made.leads(8_000, 9_000) && !made.leads(0, 9_000));
+        Ok(())
     }
 
     #[test]

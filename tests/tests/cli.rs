@@ -373,6 +373,52 @@ fn an_untouched_rewrite_is_taken_back_without_a_doubt() {
     );
 }
 
+#[test]
+fn grid_stride_loops_have_a_name() {
+    let program = "\
+__global__ void child(float* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = 1; }
+__global__ void direct(float* out, const int* rows, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        child<<<1, 32>>>(out + i * 32, rows[i]);
+}
+__global__ void named(float* out, const int* rows, int num_rows) {
+    int stride = gridDim.x * blockDim.x;
+    for (int row = threadIdx.x + blockIdx.x * blockDim.x; row < num_rows; row += stride)
+        child<<<1, 32>>>(out + row * 32, rows[row]);
+}
+__global__ void by_block(float* out, const int* rows, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) child<<<1, 32>>>(out + i * 32, rows[i]);
+}
+";
+    let files = directory(&[("a.cu", program.as_bytes())]);
+    let told = gridfuse(files.path(), &["explain", "a.cu"]).expect_code(0).stdout;
+    let rows: Vec<&str> = told
+        .lines()
+        .filter(|row| row.starts_with('│') && row.contains("loop "))
+        .collect();
+    let starts = [
+        "│ grid-stride loop over `n` (line 3) ",
+        "│ grid-stride loop over `num_rows` (line 8) ",
+        "│ loop of line 12 ",
+    ];
+    for start in starts {
+        assert_eq!(
+            rows.iter().filter(|row| row.starts_with(start)).count(),
+            1,
+            "{start}: {rows:#?}"
+        );
+    }
+    assert!(!told.contains("for (int"), "{told}");
+    let report = gridfuse(files.path(), &["explain", "a.cu", "--format", "json"])
+        .expect_code(0)
+        .json();
+    let stride = |index: usize| &report["launches"][index]["dependences"]["loops"][0]["grid_stride"];
+    assert_eq!(
+        (stride(0), stride(1), stride(2)),
+        (&json!("n"), &json!("num_rows"), &json!(null))
+    );
+}
+
 /// The runtime header goes with the last rewrite that needs it, unless somebody has edited it.
 #[test]
 fn the_header_goes_with_the_last_rewrite() {

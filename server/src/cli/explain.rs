@@ -17,6 +17,7 @@ use crate::collected::collectors;
 use crate::describe::{Describe, dependence_rows, launchers, recursion, told_rewrites};
 use crate::glance::{Glance, glance, glance_at_collected};
 use crate::launches::{LaunchSite, in_file, place_in};
+use crate::made::REVERT;
 use crate::schema::{self, CollectedLaunch, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
 /// Arguments of `explain`.
@@ -148,11 +149,14 @@ fn collected_text(launch: &CollectedLaunch, out: &mut dyn Write) -> std::io::Res
             count(others, "other line", "other lines")
         ),
     };
-    answer(&glance_at_collected(launch), None, home, out)?;
+    let glance = glance_at_collected(launch);
+    answer(&glance, None, home, out)?;
     writeln!(out, "  runs        {}{together}", launch.answer)?;
     if let Some(was) = &launch.was {
         writeln!(out, "  was         {was}")?;
-        writeln!(out, "  take back   {}", command("revert", home, &[]))?;
+        if glance.best.is_none_or(|best| best.rewrite != REVERT) {
+            writeln!(out, "  take back   {}", command("revert", home, &[]))?;
+        }
     }
     writeln!(out, "  child       {} ({})", child.name, at(&child.place))?;
     writeln!(

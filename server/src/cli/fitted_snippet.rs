@@ -50,7 +50,7 @@ impl<'t> Line<'t> {
                 continue;
             }
             // `ESC [ 1 m`
-            while let Some((_, c)) = chars.next() {
+            for (_, c) in chars.by_ref() {
                 if c.is_ascii_alphabetic() {
                     break;
                 }

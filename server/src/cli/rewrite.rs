@@ -28,7 +28,7 @@ use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::launches::{LaunchSite, in_file};
 use crate::line_index::line_index;
-use crate::made::{self, Made, REVERT};
+use crate::made::{self, REVERT};
 use crate::recipe;
 
 /// Arguments of `rewrite`.
@@ -159,7 +159,7 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         if let Some(before) = before
             && rewrites.iter().all(|rewrite| rewrite.id != REVERT)
         {
-            Made::read().write(before, made::program(project.host.db(), &BTreeMap::new()));
+            made::write(before, made::program(project.host.db(), &BTreeMap::new()));
         }
         for path in changes::delete(&project, &left_over) {
             writeln!(out, "deleted {}", project.show(&path))?;
