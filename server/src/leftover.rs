@@ -1,12 +1,12 @@
 //! The runtime header of which nothing is needed any more: the last rewrite was taken back, and the last include of it is gone.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gridfuse_analysis::base::db::{Db, Workspace};
 use gridfuse_codeactions::runtime::{HEADER_NAME, together};
 
-use crate::files::MAX_WORKSPACE_FILES;
+use crate::files::{MAX_WORKSPACE_FILES, normalize};
 
 /// A file's text before an edit and after it.
 pub struct Edited<'t> {
@@ -75,24 +75,9 @@ fn included(path: &Path, text: &str) -> Vec<Option<PathBuf>> {
                 .trim_start()
                 .strip_prefix('"')?;
             let (named, _) = quoted.split_once('"')?;
-            Some(plain(&directory.join(named))).filter(|header| header.ends_with(HEADER_NAME))
+            Some(normalize(&directory.join(named))).filter(|header| header.ends_with(HEADER_NAME))
         })
         .collect()
-}
-
-/// A path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// This gridfuse would write the same, line ends aside.

@@ -566,15 +566,30 @@ fn what_is_missing_is_said() {
 fn instrumented_programs_compile() {
     let nvcc = Nvcc::get();
     let libraries = nvcc.root().join("lib");
-    let run = measure(
-        &["--rewrites", "threshold+aggregate-block", "--arch", "sm_90", "--json"],
-        &[
-            ("REAL_NVCC", nvcc.executable().to_str().unwrap()),
-            ("REAL_LIBRARIES", libraries.to_str().unwrap()),
-        ],
-    );
-    let report = run.expect_code(0).json();
-    for variant in report["variants"].as_array().unwrap() {
-        assert_eq!(variant["outcome"]["outcome"], "ran", "{report:#}");
-    }
+    let real = [
+        ("REAL_NVCC", nvcc.executable().to_str().unwrap()),
+        ("REAL_LIBRARIES", libraries.to_str().unwrap()),
+    ];
+    let all_ran = |run: Run| {
+        let report = run.expect_code(0).json();
+        for variant in report["variants"].as_array().unwrap() {
+            assert_eq!(variant["outcome"]["outcome"], "ran", "{report:#}");
+        }
+    };
+    let with = ["--arch", "sm_90", "--json", "--rewrites"];
+    all_ran(measure(&[&with[..], &["threshold+aggregate-block"]].concat(), &real));
+    // Of launches that are collected already.
+    let (files, home) = (program(), directory(&[]));
+    let words = [
+        "rewrite",
+        "program.cu",
+        "--at",
+        "14",
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    gridfuse(files.path(), &words).expect_code(0);
+    let arguments = [&with[..], &["revert,retune-grid"]].concat();
+    all_ran(run_measure(&files, &home, "program.cu", &arguments, &real));
 }
