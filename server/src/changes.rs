@@ -57,6 +57,22 @@ pub fn edit_of(
     }
 }
 
+/// The edit of a rewrite for what stands at `target`.
+pub fn edit_at_place(
+    project: &Project,
+    path: &Path,
+    target: TextRange,
+    rewrite: &Rewrite,
+    options: &Options,
+) -> Result<(FileRange, SourceEdit), NoEdit> {
+    let file = project.host.file(path).ok_or(NoEdit::Unreadable)?;
+    let place = FileRange { file, range: target };
+    match rewrite.apply(project.host.db(), place, options) {
+        Ok(edit) => Ok((place, edit)),
+        Err(refusal) => Err(NoEdit::Refused(place, refusal.0)),
+    }
+}
+
 /// A file's path, its text before an edit (`None`: it is created), and its text after it.
 pub type Edited = (PathBuf, Option<Arc<str>>, String);
 

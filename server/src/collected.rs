@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use gridfuse_analysis::base::db::{Database, Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::hir::extents::functions_near;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
@@ -13,6 +14,8 @@ use gridfuse_analysis::hir::{ExprId, ExprKind, body};
 use gridfuse_codeactions::api::rewrite::{Offered, Options, Rewrite, Target};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::handlers::of_places;
+
+use crate::launches::{LaunchSite, by_function, overlap, place_in};
 
 /// How a declaration of a collector begins.
 const AGGREGATOR: &str = "gridfuse::Aggregator<";
@@ -78,6 +81,8 @@ pub struct Collector<'db> {
 /// A call of `launch`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectedCall {
+    /// The call.
+    pub expr: ExprId,
     /// The call, relative to the function.
     pub span: Span,
     /// The grid size, the block size and the shared memory, as far as they are there.
@@ -166,6 +171,51 @@ pub fn count(db: &dyn Db, function: FunctionItem<'_>) -> usize {
         .iter()
         .map(|collector| collector.launches.len())
         .sum()
+}
+
+/// A collected launch that stands somewhere.
+pub struct Found<'db> {
+    /// The function that it stands in.
+    pub function: FunctionItem<'db>,
+    /// What takes it.
+    pub collector: Collector<'db>,
+    /// The call.
+    pub call: CollectedCall,
+}
+
+impl Found<'_> {
+    /// The call in its file.
+    pub fn place(&self, db: &dyn Db) -> FileRange {
+        place_in(db, self.function, self.call.span)
+    }
+}
+
+/// The collected launches of a file that have a byte in common with `range`.
+pub fn overlapping<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> Vec<Found<'db>> {
+    let near = functions_near(db, file, range).into_iter();
+    let all = near.flat_map(|function| {
+        let collectors = collectors(db, function).into_iter();
+        collectors.flat_map(move |collector| {
+            let calls = collector.launches.clone().into_iter();
+            calls.map(move |call| Found {
+                function,
+                collector: collector.clone(),
+                call,
+            })
+        })
+    });
+    all.filter(|found| overlap(found.place(db).range, range)).collect()
+}
+
+/// The innermost collected launch around `offset`.
+pub fn at<'db>(db: &'db dyn Db, file: SourceFile, offset: u32) -> Option<Found<'db>> {
+    let found = overlapping(db, file, TextRange::empty(offset)).into_iter();
+    found.min_by_key(|found| found.call.span.end - found.call.span.start)
+}
+
+/// A function of device code launches, also where a rewrite has collected its launches.
+pub fn launches_others(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    by_function(db, function).iter().any(LaunchSite::device_side) || count(db, function) > 0
 }
 
 /// A call by which the host starts a loop or a recursion of grids that has become one grid.
@@ -322,7 +372,7 @@ fn declared<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Collector<
 fn launches(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> Vec<CollectedCall> {
     let text = function.text(db);
     let body = body(db, function);
-    let launches = body.exprs.iter().filter_map(|expr| {
+    let launches = body.exprs.iter().enumerate().filter_map(|(index, expr)| {
         let ExprKind::Call { callee, args, .. } = &expr.kind else {
             return None;
         };
@@ -341,6 +391,7 @@ fn launches(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> Vec<Collecte
             _ => Vec::new(),
         };
         Some(CollectedCall {
+            expr: ExprId(index as u32),
             span: expr.span,
             config: args.get(..listed.unwrap_or(args.len()))?.to_vec(),
             arguments,

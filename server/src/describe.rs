@@ -8,12 +8,12 @@ use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::facts::dependence;
 use gridfuse_analysis::facts::launch::{
-    self, GridSize, LaunchId, Launchers, Recursion, StreamKind, in_recursion, iteration_divergence, launch_counts,
-    stream_kind, waits_after, who_launches,
+    self, GridSize, LaunchId, Launchers, Recursion, StreamKind, grid_stride_limit, in_recursion, iteration_divergence,
+    launch_counts, statement_places, stream_kind, waits_after, who_gets_to, who_launches,
 };
 use gridfuse_analysis::facts::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::{ExprId, body};
+use gridfuse_analysis::hir::{ExprId, StmtId, body};
 use gridfuse_codeactions::api::refusal::Ineligible;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Launches, Options, Target, Verdict};
@@ -27,10 +27,11 @@ use crate::best_title::title_at;
 use crate::collected::{CollectedCall, Collector, argument_names, fitting, kernel_of};
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, is_wait, overlap, place_in};
 use crate::line_index::line_index;
+use crate::made::REVERT;
 use crate::schema;
 
-/// The rewrite that takes others back.
-const REVERT: &str = "revert";
+/// What people call a loop of whose iterations each thread of the grid takes its share, before what it goes over.
+const GRID_STRIDE: &str = "grid-stride loop over";
 
 /// Describes facts; knows how paths are shown.
 pub struct Describe<'a> {
@@ -38,6 +39,8 @@ pub struct Describe<'a> {
     pub db: &'a Database,
     /// Shows a path.
     pub path: &'a dyn Fn(&Path) -> String,
+    /// An edit takes a rewrite back since which nobody has touched the program.
+    pub is_untouched: &'a dyn Fn(&SourceEdit) -> bool,
 }
 
 /// Verdict and reasons in words.
@@ -314,11 +317,19 @@ impl<'a> Describe<'a> {
     ) -> schema::CollectedLaunch {
         let place = place_in(self.db, function, launch.span);
         let child = self.function(collector.child);
-        let fitting = fitting(self.db, place);
+        let mut fitting = fitting(self.db, place);
+        for (rewrite, edit) in &mut fitting {
+            if rewrite.id == REVERT && (self.is_untouched)(edit) {
+                edit.assumptions.clear();
+            }
+        }
         let reverted = fitting.iter().find(|(rewrite, _)| rewrite.id == REVERT);
         let names = argument_names(self.db, collector);
         let config = ["grid", "block", "shared memory"].map(|name| Some(name.to_owned()));
         let names = names.into_iter().map(Some).chain(std::iter::repeat(None));
+        let places = statement_places(self.db, function);
+        let loops = places.loops_around(&body(self.db, function), launch.expr);
+        let who = who_gets_to(self.db, function, launch.expr);
         let values = |exprs: &[ExprId], names: &mut dyn Iterator<Item = Option<String>>| {
             let named = exprs.iter().zip(names);
             named.map(|(expr, name)| self.value(function, *expr, name)).collect()
@@ -332,6 +343,13 @@ impl<'a> Describe<'a> {
             child,
             parent: self.function(kernel_of(self.db, function)),
             was: reverted.and_then(|(_, edit)| launch_at(edit, place.file.path(self.db), place.range)),
+            who,
+            launched_by: who.map(launched_by),
+            divergence: self.reached(function, places.statement_of(launch.expr)),
+            loops: loops
+                .iter()
+                .map(|l| self.place(place_in(self.db, function, l.span)))
+                .collect(),
             config: values(&launch.config, &mut config.into_iter()),
             args: values(&launch.arguments, &mut names.into_iter()),
             rewrites: fitting
@@ -351,14 +369,22 @@ impl<'a> Describe<'a> {
         }
     }
 
+    /// How uniform the decision is that control reaches a statement.
+    fn reached(&self, function: FunctionItem<'_>, stmt: Option<StmtId>) -> schema::Uniformity {
+        let proved = uniformity::uniformity(self.db, function);
+        let assumed = assumed_uniformity(self.db, function);
+        let unknown = unknown_level();
+        let of = |found: &uniformity::FunctionUniformity| stmt.and_then(|stmt| found.divergence.get(&stmt).cloned());
+        let proved = of(&proved).unwrap_or(unknown);
+        let shown = of(&assumed);
+        self.uniformity(function, shown.as_ref().unwrap_or(&proved), proved.level)
+    }
+
     fn value(&self, function: FunctionItem<'_>, expr: ExprId, name: Option<String>) -> schema::Value {
         let place = place_in(self.db, function, body(self.db, function).expr(expr).span);
         let proved = uniformity::uniformity(self.db, function);
         let assumed = assumed_uniformity(self.db, function);
-        let unknown = uniformity::Uniformity {
-            level: Level::Varying,
-            ..uniformity::Uniformity::default()
-        };
+        let unknown = unknown_level();
         let proved = proved.exprs.get(&expr).unwrap_or(&unknown);
         let shown = assumed.exprs.get(&expr).filter(|found| found.level < proved.level);
         schema::Value {
@@ -405,12 +431,26 @@ impl<'a> Describe<'a> {
         }
     }
 
+    /// A statement in the middle of a sentence: its head, or what people call it.
+    fn statement(&self, function: FunctionItem<'_>, span: Span) -> String {
+        let body = body(self.db, function);
+        let statement = body.stmts.iter().position(|stmt| stmt.span == span);
+        let limit = statement.and_then(|at| grid_stride_limit(self.db, function, StmtId(at as u32)));
+        match limit {
+            Some(limit) => {
+                let limit = place_in(self.db, function, body.expr(limit).span);
+                format!("{GRID_STRIDE} `{}`", head(&self.text(limit)))
+            }
+            None => format!("`{}`", head(&self.text(place_in(self.db, function, span)))),
+        }
+    }
+
     fn doubt(&self, doubt: &dependence::Doubt<'_>) -> schema::Dependence {
         let mut places = Vec::new();
         if let Some((function, span)) = doubt.place {
             let place = place_in(self.db, function, span);
             places.push(schema::Note {
-                text: format!("`{}`", head(&self.text(place))),
+                text: self.statement(function, span),
                 place: Some(self.place(place)),
             });
         }
@@ -460,7 +500,7 @@ impl<'a> Describe<'a> {
             Iterations::Ends(span) => {
                 let place = site.at(self.db, *span);
                 let note = schema::Note {
-                    text: format!("`{}`", head(&self.text(place))),
+                    text: self.statement(site.id.function, *span),
                     place: Some(self.place(place)),
                 };
                 (
@@ -476,6 +516,7 @@ impl<'a> Describe<'a> {
         };
         schema::LoopIterations {
             place: self.place(site.at(self.db, of.span)),
+            grid_stride: of.grid_stride.map(|limit| head(&self.text(site.at(self.db, limit)))),
             kind,
             because,
             places,
@@ -664,6 +705,14 @@ impl<'a> Describe<'a> {
     }
 }
 
+/// The level of what no analysis has seen.
+fn unknown_level() -> uniformity::Uniformity {
+    uniformity::Uniformity {
+        level: Level::Varying,
+        ..uniformity::Uniformity::default()
+    }
+}
+
 /// What is shown of a statement in the middle of a sentence: its head, without its body, and no more than a line holds.
 fn head(text: &str) -> String {
     const SHOWN: usize = 80;
@@ -809,7 +858,10 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
     }
     for l in &all.loops {
         rows.push(DependenceRow {
-            of: format!("loop of line {}", l.place.start.line),
+            of: match &l.grid_stride {
+                Some(limit) => format!("{GRID_STRIDE} `{limit}` (line {})", l.place.start.line),
+                None => format!("loop of line {}", l.place.start.line),
+            },
             verdict: l.kind,
             because: &l.because,
             places: l.places.iter().collect(),

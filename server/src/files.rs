@@ -126,6 +126,15 @@ pub fn is_source(path: &Path) -> bool {
     has_suffix(path, SUFFIXES)
 }
 
+/// The name says that it's code that a build may compile as CUDA, or it has what only CUDA has.
+pub fn may_be_cuda(path: &Path, text: &str) -> bool {
+    has_suffix(path, SUFFIXES)
+        || has_suffix(path, MAY_LAUNCH)
+        || ["__global__", "__device__", "<<<"]
+            .iter()
+            .any(|mark| text.contains(mark))
+}
+
 fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
     path.extension()
         .and_then(|suffix| suffix.to_str())

@@ -3,7 +3,8 @@
 use gridfuse_codeactions::handlers::rewrite_by_id;
 
 use crate::describe::told_rewrites;
-use crate::schema::{Launch, RewriteVerdict};
+use crate::made::REVERT;
+use crate::schema::{CollectedLaunch, Launch, RewriteVerdict};
 
 /// More assumptions than these aren't told at a glance.
 const MAX_TOLD: usize = 2;
@@ -18,7 +19,21 @@ pub struct Glance<'a> {
 
 /// The answer about a launch whose verdicts are known.
 pub fn glance(launch: &Launch) -> Glance<'_> {
-    let mut fitting = told_rewrites(launch).filter(|rewrite| fits(rewrite)).peekable();
+    of_verdicts(told_rewrites(launch))
+}
+
+/// The answer about a launch that a rewrite has collected. Taking that back is the best only where nothing else can be done.
+pub fn glance_at_collected(launch: &CollectedLaunch) -> Glance<'_> {
+    let glance = of_verdicts(launch.rewrites.iter());
+    let onward = launch.rewrites.iter().find(|rewrite| rewrite.rewrite != REVERT);
+    Glance {
+        best: onward.or(glance.best),
+        ..glance
+    }
+}
+
+fn of_verdicts<'a>(verdicts: impl Iterator<Item = &'a RewriteVerdict>) -> Glance<'a> {
+    let mut fitting = verdicts.filter(|rewrite| fits(rewrite)).peekable();
     let best = fitting.peek().copied();
     Glance {
         fit: fitting

@@ -135,14 +135,19 @@ pub fn function_at<'db>(db: &'db dyn Db, file: SourceFile, offset: u32) -> Optio
         .min_by_key(|function| function.text(db).len())
 }
 
-/// The text of the function that launches from device code and whose head is on `line`, from 0.
-pub fn launching_function_headed_on(db: &dyn Db, file: SourceFile, line: u32) -> Option<TextRange> {
+/// The text of the function whose head is on `line`, from 0, among those that `launches`.
+pub fn function_headed_on<'db>(
+    db: &'db dyn Db,
+    file: SourceFile,
+    line: u32,
+    launches: impl Fn(FunctionItem<'db>) -> bool,
+) -> Option<TextRange> {
     let index = line_index(db, file);
     let line_of = |offset: u32| index.line(offset).0;
     let function = items(db, file).functions.iter().find(|function| {
         let start = function.start(db);
         let head = line_of(start)..=line_of(function.signature(db).params_span.shift(start).end);
-        head.contains(&line) && by_function(db, **function).iter().any(LaunchSite::device_side)
+        head.contains(&line) && launches(**function)
     })?;
     let start = function.start(db);
     let length = u32::try_from(function.text(db).len()).unwrap_or(u32::MAX);

@@ -25,10 +25,39 @@ pub fn steps(recipe: &str) -> Result<Vec<&'static Rewrite>, String> {
 
 /// Says that no rewrite is called so, and which one is meant, or else which there are.
 pub fn unknown(id: &str, known: impl Iterator<Item = &'static Rewrite>) -> String {
-    let all: Vec<&str> = known.map(|rewrite| rewrite.id).collect();
-    match closest(id, all.iter().copied()) {
-        Some(meant) => format!("no rewrite is called `{id}`; did you mean `{meant}`?"),
-        None => format!("no rewrite is called `{id}`; there are: {}", all.join(", ")),
+    let all: Vec<&Rewrite> = known.collect();
+    let ids = || all.iter().map(|rewrite| rewrite.id);
+    let family = of_family(id, &all);
+    let meant = match closest(id, ids()) {
+        Some(meant) if family.is_empty() => vec![meant],
+        _ => family,
+    };
+    let meant: Vec<String> = meant.iter().map(|id| format!("`{id}`")).collect();
+    match meant.split_last() {
+        None => format!(
+            "no rewrite is called `{id}`; there are: {}",
+            ids().collect::<Vec<_>>().join(", ")
+        ),
+        Some((meant, [])) => format!("no rewrite is called `{id}`; did you mean {meant}?"),
+        Some((last, others)) => {
+            format!(
+                "no rewrite is called `{id}`; did you mean {} or {last}?",
+                others.join(", ")
+            )
+        }
+    }
+}
+
+/// The rewrites that a word stands for which begins their names, or which they are sorted under.
+fn of_family(word: &str, known: &[&Rewrite]) -> Vec<&'static str> {
+    let begins = |id: &str| id.strip_prefix(word).is_some_and(|rest| rest.starts_with('-'));
+    let ids = |is_meant: &dyn Fn(&Rewrite) -> bool| -> Vec<&'static str> {
+        let meant = known.iter().filter(|rewrite| is_meant(rewrite));
+        meant.map(|rewrite| rewrite.id).collect()
+    };
+    match ids(&|rewrite| begins(rewrite.id)) {
+        none if none.is_empty() => ids(&|rewrite| rewrite.family.name() == word),
+        named => named,
     }
 }
 
@@ -112,4 +141,32 @@ pub fn apply(
             .collect(),
         assumptions,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use gridfuse_codeactions::handlers::REWRITES;
+
+    use super::unknown;
+
+    #[test]
+    fn who_names_a_family_is_told_what_is_in_it() {
+        let told = |id: &str| unknown(id, REWRITES.iter());
+        let aggregate = told("aggregate");
+        for id in ["`aggregate-grid`", "`aggregate-block`", " or `"] {
+            assert!(aggregate.contains(id), "{aggregate}");
+        }
+        assert!(
+            !aggregate.contains("promote") && !aggregate.contains("there are"),
+            "{aggregate}"
+        );
+        assert!(told("retune").contains("`retune-grid`, "), "{}", told("retune"));
+        assert!(
+            told("flatten").ends_with("did you mean `flatten-recursion`?"),
+            "{}",
+            told("flatten")
+        );
+        assert!(told("pormote").ends_with("did you mean `promote`?"));
+        assert!(told("a").contains("there are: optimize, "), "{}", told("a"));
+    }
 }

@@ -183,6 +183,15 @@ pub struct CollectedLaunch {
     pub parent: Function,
     /// The launch that it was, as `revert` writes it; `null` where that can't be taken back.
     pub was: Option<String>,
+    /// Who launches, as people read it.
+    #[serde(skip)]
+    pub who: Option<Launchers>,
+    /// Who launches, as for a launch; `null` in a device function of which no caller is in sight.
+    pub launched_by: Option<&'static str>,
+    /// How uniform the decision is that control reaches it.
+    pub divergence: Uniformity,
+    /// Loops around it, innermost first.
+    pub loops: Vec<Place>,
     /// Grid size, block size and shared memory, as far as they are there.
     pub config: Vec<Value>,
     /// The arguments that differ between the launches that are collected.
@@ -378,6 +387,9 @@ pub struct OtherLaunch {
 pub struct LoopIterations {
     /// The loop's head.
     pub place: Place,
+    /// What it goes over, `n`, where it's a grid-stride loop: each thread takes every iteration that is as many further as the grid has
+    /// threads.
+    pub grid_stride: Option<String>,
     /// `parallel`, `reduction`, `scan`, `carried` or `unknown`.
     pub kind: &'static str,
     /// Why: in words.

@@ -62,7 +62,12 @@ impl Run {
 pub fn gridfuse(directory: &Path, arguments: &[&str]) -> Run {
     let mut command = Command::new(workspace::gridfuse_bin());
     command.current_dir(directory).args(arguments).stdin(Stdio::null());
-    run_of(&mut command)
+    run_of(command.env("XDG_STATE_HOME", state_home()))
+}
+
+/// What gridfuse remembers in tests, instead of in the user's directory.
+pub fn state_home() -> PathBuf {
+    workspace::target_dir().join("test-state")
 }
 
 /// Runs `gridfuse` with this text on its standard input.
@@ -76,7 +81,7 @@ pub fn gridfuse_reading(directory: &Path, arguments: &[&str], input: &[u8]) -> R
     file.rewind().expect("the start");
     let mut command = Command::new(workspace::gridfuse_bin());
     command.current_dir(directory).args(arguments).stdin(file);
-    run_of(&mut command)
+    run_of(command.env("XDG_STATE_HOME", state_home()))
 }
 
 /// Runs a command to its end.

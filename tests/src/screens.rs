@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::cli::Directory;
+use crate::cli::{Directory, state_home};
 use crate::docs::NOTE;
 use crate::lsp_client::{Capabilities, Client};
 use crate::workspace;
@@ -159,6 +159,7 @@ fn run(directory: &Path, arguments: &[&str]) -> String {
         .current_dir(directory)
         .args(arguments)
         .env("COLUMNS", "80")
+        .env("XDG_STATE_HOME", state_home())
         .stdin(Stdio::null())
         .output()
         .expect("gridfuse starts");

@@ -249,6 +249,209 @@ fn paths_of_all_kinds() {
     assert!(Path::new(&absolute).exists());
 }
 
+/// A path outside of the current directory is shown as the user has named it.
+#[test]
+fn paths_elsewhere_are_shown_as_they_were_given() {
+    let files = directory(&[("x/a.cu", WARNING.as_bytes()), ("y/b.cu", CLEAN.as_bytes())]);
+    let here = files.file("y");
+    for given in ["../x/a.cu", "../x", "../y/../x/a.cu"] {
+        let run = gridfuse(&here, &["check", given]).expect_code(0);
+        let shown = if given == "../x" { "../x/a.cu" } else { given };
+        let place = format!("--> {shown}:3:31\n");
+        let command = format!("gridfuse rewrite {shown} --at 3:31");
+        assert!(run.stdout.contains(&place), "{place}: {}", run.stdout);
+        assert!(run.stdout.contains(&command), "{command}: {}", run.stdout);
+    }
+    let words = [
+        "rewrite",
+        "../x/a.cu",
+        "--at",
+        "3",
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    let run = gridfuse(&here, &words).expect_code(0);
+    assert_eq!(run.stdout, "changed ../x/a.cu\ncreated ../x/gridfuse.cuh\n");
+    // What lies in the current directory is named from there, however it was given.
+    let run = gridfuse(&files.file("x"), &["explain", "../x/./a.cu"]).expect_code(0);
+    assert!(run.stdout.starts_with("a.cu:"), "{}", run.stdout);
+}
+
+#[test]
+fn a_file_that_is_no_cuda_is_told_of() {
+    let files = directory(&[
+        ("readme.txt", b"what it does"),
+        ("kernels.impl", CLEAN.as_bytes()),
+        ("host.cpp", b"int main() {}"),
+    ]);
+    let run = gridfuse(files.path(), &["check", "readme.txt"]).expect_code(2);
+    assert!(
+        run.stderr.contains("warning: readme.txt is no CUDA file"),
+        "{}",
+        run.story()
+    );
+    for cuda in ["kernels.impl", "host.cpp"] {
+        let run = gridfuse(files.path(), &["check", cuda]).expect_code(0);
+        assert_eq!(run.stderr, "", "{cuda}");
+    }
+}
+
+/// What is to be read fits the terminal; what is to be copied is in one piece.
+#[test]
+fn findings_fit_the_terminal() {
+    let directory = workspace::root().join("tests/corpus");
+    let check = |columns: &str| {
+        let mut command = std::process::Command::new(workspace::gridfuse_bin());
+        command.current_dir(&directory).args(["check", "bfs.cu"]);
+        run_of(command.env("COLUMNS", columns)).expect_code(0)
+    };
+    let words = |text: &str| -> Vec<String> {
+        // The lines that lead from labels to code go on beside labels.
+        let words = text.split_whitespace().filter(|word| *word != "|");
+        words.map(str::to_owned).collect()
+    };
+    let wide = check("400");
+    for columns in [60, 80, 100] {
+        let narrow = check(&columns.to_string());
+        assert_eq!(words(&narrow.stdout), words(&wide.stdout), "{}", narrow.stdout);
+        for line in narrow.stdout.lines().filter(|line| line.chars().count() > columns) {
+            let is_code = line.trim_start().starts_with(|c: char| c.is_ascii_digit()) || line.ends_with('^');
+            let is_command = line.trim_start().starts_with("gridfuse rewrite ");
+            assert!(is_code || line.ends_with('-') || is_command, "{columns}: {line}");
+        }
+        let commands = narrow.stdout.lines().filter(|line| line.contains("gridfuse rewrite"));
+        assert!(commands.clone().count() > 3);
+        for command in commands {
+            assert!(command.contains(" --apply "), "{command}");
+        }
+    }
+}
+
+/// What nobody has touched becomes what it was: nothing is taken for granted. After an edit, what the code relies on isn't known.
+#[test]
+fn an_untouched_rewrite_is_taken_back_without_a_doubt() {
+    let home = Directory::new();
+    let run = |files: &Directory, words: &[&str]| {
+        let mut command = std::process::Command::new(workspace::gridfuse_bin());
+        command.current_dir(files.path()).args(words);
+        run_of(command.env("XDG_STATE_HOME", home.path())).expect_code(0)
+    };
+    let program = fs::read(workspace::root().join("tests/corpus/bfs.cu")).unwrap();
+    let files = directory(&[("bfs.cu", &program), ("other.cu", CLEAN.as_bytes())]);
+    let line = |part: &str| {
+        let text = files.read("bfs.cu");
+        (text.lines().position(|line| line.contains(part)).unwrap() + 1).to_string()
+    };
+    let words = [
+        "rewrite",
+        "bfs.cu",
+        "--at",
+        &line("expand<<<"),
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    run(&files, &words);
+    let at = line("expands.launch(");
+    let revert = |how: &str| run(&files, &["revert", "bfs.cu", "--at", &at, how]).stderr;
+    assert_eq!(revert("--diff"), "");
+    let told = run(&files, &["explain", &format!("bfs.cu:{at}")]).stdout;
+    assert!(told.contains("│ revert             ┆ eligible "), "{told}");
+    // Comments and line breaks are no code.
+    let text = files.read("bfs.cu");
+    files.write("bfs.cu", format!("{text}\n// mine\n").as_bytes());
+    assert_eq!(revert("--diff"), "");
+    files.write("other.cu", WARNING.as_bytes());
+    let told = revert("--diff");
+    assert!(told.contains("`revert` is right only if"), "{told}");
+    files.write("other.cu", CLEAN.as_bytes());
+    assert_eq!(revert("--in-place"), "");
+    assert_eq!(
+        files.read("bfs.cu").as_bytes(),
+        [&program, b"\n// mine\n".as_slice()].concat()
+    );
+}
+
+#[test]
+fn grid_stride_loops_have_a_name() {
+    let program = "\
+__global__ void child(float* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = 1; }
+__global__ void direct(float* out, const int* rows, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        child<<<1, 32>>>(out + i * 32, rows[i]);
+}
+__global__ void named(float* out, const int* rows, int num_rows) {
+    int stride = gridDim.x * blockDim.x;
+    for (int row = threadIdx.x + blockIdx.x * blockDim.x; row < num_rows; row += stride)
+        child<<<1, 32>>>(out + row * 32, rows[row]);
+}
+__global__ void by_block(float* out, const int* rows, int n) {
+    for (int i = threadIdx.x; i < n; i += blockDim.x) child<<<1, 32>>>(out + i * 32, rows[i]);
+}
+";
+    let files = directory(&[("a.cu", program.as_bytes())]);
+    let told = gridfuse(files.path(), &["explain", "a.cu"]).expect_code(0).stdout;
+    let rows: Vec<&str> = told
+        .lines()
+        .filter(|row| row.starts_with('│') && row.contains("loop "))
+        .collect();
+    let starts = [
+        "│ grid-stride loop over `n` (line 3) ",
+        "│ grid-stride loop over `num_rows` (line 8) ",
+        "│ loop of line 12 ",
+    ];
+    for start in starts {
+        assert_eq!(
+            rows.iter().filter(|row| row.starts_with(start)).count(),
+            1,
+            "{start}: {rows:#?}"
+        );
+    }
+    assert!(!told.contains("for (int"), "{told}");
+    let report = gridfuse(files.path(), &["explain", "a.cu", "--format", "json"])
+        .expect_code(0)
+        .json();
+    let stride = |index: usize| &report["launches"][index]["dependences"]["loops"][0]["grid_stride"];
+    assert_eq!(
+        (stride(0), stride(1), stride(2)),
+        (&json!("n"), &json!("num_rows"), &json!(null))
+    );
+}
+
+/// The runtime header goes with the last rewrite that needs it, unless somebody has edited it.
+#[test]
+fn the_header_goes_with_the_last_rewrite() {
+    let files = directory(&[("a.cu", WARNING.as_bytes()), ("b.cu", WARNING.as_bytes())]);
+    let rewrite = |name: &str| {
+        let words = ["rewrite", name, "--at", "3", "--apply", "aggregate-block", "--in-place"];
+        gridfuse(files.path(), &words).expect_code(0);
+    };
+    let revert = |name: &str, how: &str| {
+        let text = files.read(name);
+        let line = text.lines().position(|line| line.contains(".launch(")).unwrap() + 1;
+        let words = ["revert", name, "--at", &line.to_string(), how];
+        gridfuse(files.path(), &words).expect_code(0).stdout
+    };
+    rewrite("a.cu");
+    rewrite("b.cu");
+    assert_eq!(revert("a.cu", "--in-place"), "changed a.cu\n");
+    let diff = revert("b.cu", "--diff");
+    assert!(diff.contains("--- a/gridfuse.cuh\n+++ /dev/null\n"), "{diff}");
+    assert!(files.file("gridfuse.cuh").is_file());
+    assert_eq!(revert("b.cu", "--in-place"), "changed b.cu\ndeleted gridfuse.cuh\n");
+    assert!(!files.file("gridfuse.cuh").exists());
+    assert_eq!(
+        (files.read("a.cu"), files.read("b.cu")),
+        (WARNING.to_owned(), WARNING.to_owned())
+    );
+    rewrite("a.cu");
+    let edited = format!("// mine\n{}", files.read("gridfuse.cuh"));
+    files.write("gridfuse.cuh", edited.as_bytes());
+    assert_eq!(revert("a.cu", "--in-place"), "changed a.cu\n");
+    assert_eq!(files.read("gridfuse.cuh"), edited);
+}
+
 #[test]
 fn who_mistypes_is_told_what_was_meant() {
     let files = files();
@@ -263,6 +466,7 @@ fn who_mistypes_is_told_what_was_meant() {
         said(&[&arguments, more].concat(), part);
     };
     rewrite("agregate-blokc", &[], "did you mean `aggregate-block`?");
+    rewrite("aggregate", &[], "did you mean `aggregate-grid`, ");
     rewrite("nonsense", &[], "there are: optimize, ");
     rewrite("threshold", &["--set", "treshold=8"], "did you mean `threshold`?");
     let rewrites = ["measure", "warning.cu", "--rewrites", "threshhold+aggregate-block"];

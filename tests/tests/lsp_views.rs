@@ -458,6 +458,135 @@ fn hints(client: &mut Client, path: &Path) -> Vec<(String, String)> {
     hints.iter().map(shown).collect()
 }
 
+/// A client that shows no Markdown gets text that reads well without.
+#[test]
+fn hovers_as_plain_text() {
+    let root = corpus();
+    let capabilities = Capabilities {
+        extra: json!({ "textDocument": { "hover": { "contentFormat": ["plaintext"] } } }),
+        ..Capabilities::default()
+    };
+    let mut client = start(root.path(), &capabilities);
+    let path = root.file("bfs.cu");
+    client.open(&path, &root.read("bfs.cu"));
+    let at = LAUNCH.split('(').next().unwrap();
+    for (what, within) in [(at, 1), (at, "expand<<<(cou".len()), ("bfs_level(const", 1)] {
+        let at = client.find(&path, what) + within;
+        let position = client.position(&path, at);
+        let found = client.document_request("textDocument/hover", &path, json!({ "position": position }));
+        assert_eq!(found["contents"]["kind"], "plaintext", "{found}");
+        let told = found["contents"]["value"].as_str().unwrap();
+        for mark in ["**", "```", "](", "|---", "| ", "\n---\n", "\n\n\n"] {
+            assert!(!told.contains(mark), "{mark:?}: {told}");
+        }
+    }
+    let (told, _) = hover(&mut client, &path, at, 1);
+    contains(
+        &told,
+        &[
+            "launch of `expand` (line ",
+            " rewrites fit; best: ",
+            "\nreached     varying: only threads with count > 0 get here (line ",
+            "\ngrid     (count + 127) / 128  varying ",
+        ],
+    );
+    client.shutdown();
+}
+
+/// What nobody has touched becomes what it was: nothing is taken for granted.
+#[test]
+fn an_untouched_rewrite_is_taken_back_without_a_doubt() {
+    let root = Directory::new();
+    let program = std::fs::read(workspace::root().join("tests/corpus/bfs.cu")).unwrap();
+    let path = root.write("bfs.cu", &program);
+    let mut client = start(root.path(), &Capabilities::default());
+    client.open(&path, &root.read("bfs.cu"));
+    let at = client.find(&path, LAUNCH) + 1;
+    let actions = client.code_actions(&path, at..at, &[], &[]);
+    let is_block = |action: &&Value| {
+        let title = action["title"].as_str();
+        title.is_some_and(|title| title.starts_with("Collect launches per block"))
+    };
+    let action = actions.iter().find(is_block).expect("it fits");
+    let edit = client.resolve(action)["edit"].clone();
+    apply_workspace_edit(root.path(), &edit, client.encoding()).expect("an edit that fits");
+    let rewritten = root.read("bfs.cu");
+    client.change_full(&path, &rewritten);
+    let created = json!({ "changes": [{ "uri": uri(&root.file("gridfuse.cuh")), "type": 1 }] });
+    client.notify("workspace/didChangeWatchedFiles", created);
+    let titles = |client: &mut Client| -> Vec<String> {
+        let at = client.find(&path, "expands.launch(") + 1;
+        let actions = client.code_actions(&path, at..at, &[], &[]);
+        let titles = actions.iter().filter_map(|action| action["title"].as_str());
+        titles
+            .filter(|title| title.starts_with("Go back"))
+            .map(str::to_owned)
+            .collect()
+    };
+    eventually(|| titles(&mut client) == ["Go back to plain launches"]);
+    let (told, _) = hover(&mut client, &path, "expands.launch(", 1);
+    contains(&told, &["Go back to plain launches](", "✓ fits |"]);
+    client.change_full(&path, &rewritten.replace("dist[v] != level", "dist[v] < level"));
+    eventually(|| titles(&mut client) == ["Go back to plain launches — 2 assumptions"]);
+    client.shutdown();
+}
+
+/// Where the client can delete files, the runtime header goes with the last rewrite.
+#[test]
+fn the_header_goes_with_the_last_rewrite() {
+    let root = corpus();
+    let before = root.read("bfs.cu");
+    let at = LAUNCH.split('(').next().unwrap();
+    let line = before.lines().position(|line| line.contains(at)).unwrap() + 1;
+    let line = line.to_string();
+    let words = [
+        "rewrite",
+        "bfs.cu",
+        "--at",
+        &line,
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    gridfuse(root.path(), &words).expect_code(0);
+    assert!(root.file("gridfuse.cuh").is_file());
+    let edit = |client: &mut Client| {
+        let path = root.file("bfs.cu");
+        let at = client.find(&path, "expands.launch(") + 1;
+        let actions = client.code_actions(&path, at..at, &[], &[]);
+        let revert = actions.iter().find(|action| {
+            let title = action["title"].as_str();
+            title.is_some_and(|title| title.starts_with("Go back to plain launches"))
+        });
+        revert.expect("it can be taken back")["edit"].clone()
+    };
+    let deletes = |edit: &Value| edit.to_string().contains("\"delete\"");
+    let started = |capabilities: &Capabilities| {
+        let mut client = start(root.path(), capabilities);
+        client.open(&root.file("bfs.cu"), &root.read("bfs.cu"));
+        client.wait_notification("window/logMessage", |message| {
+            message["message"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("scanned "))
+        });
+        client
+    };
+    let blind = Capabilities {
+        watched_files: false,
+        ..Capabilities::default()
+    };
+    let mut client = started(&blind);
+    assert!(!deletes(&edit(&mut client)));
+    client.shutdown();
+    let mut client = started(&Capabilities::default());
+    eventually(|| deletes(&edit(&mut client)));
+    let edit = edit(&mut client);
+    apply_workspace_edit(root.path(), &edit, client.encoding()).expect("an edit that fits");
+    client.shutdown();
+    assert_eq!(root.read("bfs.cu"), before);
+    assert!(!root.file("gridfuse.cuh").exists());
+}
+
 /// A launch that a rewrite has collected is shown as one still.
 #[test]
 fn collected_launches_are_shown_as_launches() {
@@ -500,12 +629,34 @@ fn collected_launches_are_shown_as_launches() {
     contains(
         &told,
         &[
-            "**launch of `expand`** in `bfs_level`, collected per grid",
-            " rewrites fit**: ",
+            "**launch of `expand`** (",
+            " in `bfs_level`, collected per grid: every thread that gets there launches it\n",
+            " rewrites fit; best: ",
+            "\n---\n",
             "one grid runs all grids of `expand` that a grid launches here",
+            "| *reached* | varying",
+            "| *grid* | `(count + 127) / 128` | varying |",
+            "| *block* | `kExpandBlock` | constant |",
+            "| `count` | `count` | varying |",
             "Go back to plain launches",
         ],
     );
+    // The answer first, as for a launch.
+    let found = ["rewrites fit; best: ", "\n---\n", "| *runs* |", "| *grid* |", "✓ fits"].map(|part| told.find(part));
+    assert!(
+        found.is_sorted() && found.iter().all(Option::is_some),
+        "{found:?}: {told}"
+    );
+    let (told, _) = hover(&mut client, &path, "launch((count + 127)", "launch((cou".len());
+    contains(
+        &told,
+        &[
+            "**grid size** of the launch of `expand`: `(count + 127) / 128`",
+            "each thread may have a value of its own",
+        ],
+    );
+    let (told, _) = hover(&mut client, &path, "bfs_level(const", 1);
+    contains(&told, &["Launch of `expand`", " rewrites fit; best: "]);
     let (told, _) = hover(&mut client, &path, "kExpandBlock", 1);
     contains(
         &told,

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use gridfuse_tests::cli::{Directory, Run, directory, files_of};
+use gridfuse_tests::cli::{Directory, Run, directory, files_of, gridfuse};
 use gridfuse_tests::nvcc::Nvcc;
 use gridfuse_tests::patience::PATIENCE;
 use gridfuse_tests::workspace;
@@ -95,6 +95,45 @@ fn times_and_agreement() {
     }
     let text = measure(&["--rewrites", "aggregate-block"], &[]).expect_code(0).stdout;
     assert!(text.contains("20.0×") && text.contains("agrees (1 buffers)"), "{text}");
+}
+
+/// A launch that a rewrite has collected is measured as a launch is: beside plain launches, and collected in other groups.
+#[test]
+fn collected_launches_are_measured() {
+    let (files, home) = (program(), directory(&[]));
+    let line = |part: &str| {
+        let text = files.read("program.cu");
+        let line = text.lines().position(|line| line.contains(part)).expect("a line");
+        (line + 1).to_string()
+    };
+    let words = [
+        "rewrite",
+        "program.cu",
+        "--at",
+        &line("child<<<"),
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    gridfuse(files.path(), &words).expect_code(0);
+    for part in [".launch(", "void parent("] {
+        let run = run_measure(&files, &home, "program.cu", &["--at", &line(part), "--json"], &[]);
+        let report = run.expect_code(0).json();
+        assert_eq!(report["sites"][0]["kernel"], "parent");
+        for rewrites in ["revert", "retune-grid", "retune-warp"] {
+            let outcome = &variant(&report, rewrites)["outcome"];
+            assert_eq!(outcome["agreement"]["agreement"], "agrees", "{report:#}");
+        }
+        let plain = variant(&report, "revert")["diff"].as_str().unwrap();
+        assert!(plain.contains("\n+") && plain.contains("child<<<"), "{plain}");
+        assert_eq!(
+            variant(&report, "retune-block")["outcome"]["outcome"],
+            "refused",
+            "{report:#}"
+        );
+    }
+    let run = run_measure(&files, &home, "program.cu", &["--rewrites", "revert", "--json"], &[]);
+    assert_eq!(run.expect_code(0).json()["variants"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
@@ -527,15 +566,30 @@ fn what_is_missing_is_said() {
 fn instrumented_programs_compile() {
     let nvcc = Nvcc::get();
     let libraries = nvcc.root().join("lib");
-    let run = measure(
-        &["--rewrites", "threshold+aggregate-block", "--arch", "sm_90", "--json"],
-        &[
-            ("REAL_NVCC", nvcc.executable().to_str().unwrap()),
-            ("REAL_LIBRARIES", libraries.to_str().unwrap()),
-        ],
-    );
-    let report = run.expect_code(0).json();
-    for variant in report["variants"].as_array().unwrap() {
-        assert_eq!(variant["outcome"]["outcome"], "ran", "{report:#}");
-    }
+    let real = [
+        ("REAL_NVCC", nvcc.executable().to_str().unwrap()),
+        ("REAL_LIBRARIES", libraries.to_str().unwrap()),
+    ];
+    let all_ran = |run: Run| {
+        let report = run.expect_code(0).json();
+        for variant in report["variants"].as_array().unwrap() {
+            assert_eq!(variant["outcome"]["outcome"], "ran", "{report:#}");
+        }
+    };
+    let with = ["--arch", "sm_90", "--json", "--rewrites"];
+    all_ran(measure(&[&with[..], &["threshold+aggregate-block"]].concat(), &real));
+    // Of launches that are collected already.
+    let (files, home) = (program(), directory(&[]));
+    let words = [
+        "rewrite",
+        "program.cu",
+        "--at",
+        "14",
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    gridfuse(files.path(), &words).expect_code(0);
+    let arguments = [&with[..], &["revert,retune-grid"]].concat();
+    all_ran(run_measure(&files, &home, "program.cu", &arguments, &real));
 }

@@ -207,11 +207,15 @@ fn a_collected_launch_is_explained() {
         .stdout;
     let parts = [
         "  is          a launch of `expand` in `bfs_level`, collected per block\n",
-        "  answer      collected per block: one grid runs all grids of `expand` that a block launches here\n",
+        " rewrites fit; best: ",
+        "  command     gridfuse rewrite bfs.cu --at ",
+        "  runs        collected per block: one grid runs all grids of `expand` that a block launches here\n",
         "  was         expand<<<(count + 127) / 128, 128>>>(",
-        "--apply revert",
+        "  take back   gridfuse revert bfs.cu --at ",
         "  child       expand (",
         "  parent      kernel bfs_level (",
+        "  launched by every thread that gets there\n",
+        "  reached     varying: only threads with `count > 0` get here (line ",
         "│ grid ",
         "│ block ",
         "│ count ",

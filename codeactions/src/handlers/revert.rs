@@ -23,6 +23,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold`, `serialize`, `promote*`, `persistent-loop`, `flatten-recursion`,
 `aggregate-atomics`, `reuse-threads` (with a grid that may follow), `skip-silent-stores` and `fire-and-forget` have made of a launch, the
 last one first. The launch is back. Kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
+Where no file of the workspace includes `gridfuse.cuh` any more, that goes, too, unless somebody has edited it.
 
 A launch comes back as it was. Where the code that has taken its place doesn't say all of it (its stream, its line breaks, its arguments),
 the rewrite has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. A statement that it took out of a line with others
@@ -37,7 +38,8 @@ it never loses what you have changed in generated code: it refuses.
 - Generated code that has not been edited. (The bodies of kernels may have been.)
 
 Code that was added after the launch may need the order in which things happen now. It may use what a grid has computed that ran in the
-launching thread, or change what a collected grid will read. Where that isn't excluded, `revert` says what it assumes.
+launching thread, or change what a collected grid will read. Where that isn't excluded, `revert` says what it assumes. It assumes nothing
+where no code of the workspace has changed since the rewrite: the program becomes what it was.
 
 ## Before
 ```cuda

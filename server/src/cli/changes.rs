@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gridfuse_codeactions::runtime::HEADER_NAME;
 
+use super::output::note;
 use super::project::Project;
 use super::write::{NewText, WriteError, write_all};
 use super::{CliError, diff};
 use crate::changes::Change;
+use crate::leftover::{self, Edited};
 
 /// New files with more lines than this, and the runtime header, are only named where somebody reads the difference, and not a program.
 const LONG: usize = 200;
@@ -48,6 +51,50 @@ fn difference(
         out.write_all(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// The runtime headers that nobody needs once the changes are made, with their texts.
+pub fn left_over(project: &Project, changes: &BTreeMap<PathBuf, Change>) -> Vec<(PathBuf, Arc<str>)> {
+    let edited = changes.iter().filter_map(|(path, change)| {
+        Some(Edited {
+            path,
+            before: change.before.as_deref()?,
+            after: &change.after,
+        })
+    });
+    let edited: Vec<Edited<'_>> = edited.collect();
+    leftover::headers(project.host.db(), &edited)
+}
+
+/// Shows that files are deleted: as a difference, or, where somebody reads it, in a word.
+pub fn show_deleted(project: &Project, deleted: &[(PathBuf, Arc<str>)], out: &mut dyn Write) -> Result<(), CliError> {
+    for (path, text) in deleted {
+        let shown = project.show(path);
+        match std::io::stdout().is_terminal() {
+            true => writeln!(out, "{shown} is deleted: nothing includes it any more")?,
+            false => write!(out, "{}", diff::deletion(&shown, text))?,
+        }
+    }
+    Ok(())
+}
+
+/// Deletes files that still have these texts. Those outside of the workspace stay.
+pub fn delete(project: &Project, files: &[(PathBuf, Arc<str>)]) -> Vec<PathBuf> {
+    let mut deleted = Vec::new();
+    for (path, text) in files {
+        let is_same = std::fs::read(path).is_ok_and(|now| now == text.as_bytes());
+        if !is_same || project.bounds.check(path).is_err() {
+            continue;
+        }
+        match std::fs::remove_file(path) {
+            Ok(()) => deleted.push(path.clone()),
+            Err(error) => note(&format!(
+                "{} can go, as nothing includes it any more, but cannot be deleted: {error}",
+                project.show(path)
+            )),
+        }
+    }
+    deleted
 }
 
 /// Writes all files, or none: none where one lies outside of the workspace.

@@ -16,6 +16,7 @@ use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 use super::output::{count, json, note};
 use super::project::{Project, is_standard_input};
 use super::snippet::{Assumed, Snippets};
+use super::wrapped::wrapped;
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, USAGE_OR_IO, changes, fix, github, sarif};
 use crate::collected;
 use crate::launches::{function_at, in_file};
@@ -235,8 +236,7 @@ fn text(
         writeln!(out, "{}\n", snippets.finding(diagnostic, offers(index), &mut assumed))?;
     }
     let total = summary.errors + summary.warnings + summary.infos;
-    writeln!(
-        out,
+    let counted = format!(
         "{}{} in {}, {} in {}: {}, {}, {}{}",
         count(
             summary.launches + summary.collected,
@@ -258,7 +258,8 @@ fn text(
         } else {
             format!("; {} fixed", fixed.len())
         },
-    )?;
+    );
+    writeln!(out, "{}", wrapped(&counted).trim_end())?;
     out.flush()?;
     for skipped in &project.skipped {
         note(&format!("skipped {}: {}", skipped.path, skipped.reason));

@@ -8,15 +8,16 @@ use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::hir::items::items;
 
 use super::fitted_table::FittedTable;
-use super::output::{count, json};
+use super::output::{count, json, shell};
 use super::project::{Project, located};
 use super::site::{At, launches_at, list_places, split_location};
 use super::wrapped::wrapped;
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::collected::collectors;
 use crate::describe::{Describe, dependence_rows, launchers, recursion, told_rewrites};
-use crate::glance::{Glance, glance};
+use crate::glance::{Glance, glance, glance_at_collected};
 use crate::launches::{LaunchSite, in_file, place_in};
+use crate::made::REVERT;
 use crate::schema::{self, CollectedLaunch, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
 /// Arguments of `explain`.
@@ -148,12 +149,14 @@ fn collected_text(launch: &CollectedLaunch, out: &mut dyn Write) -> std::io::Res
             count(others, "other line", "other lines")
         ),
     };
-    writeln!(out, "  answer      {}{together}", launch.answer)?;
+    let glance = glance_at_collected(launch);
+    answer(&glance, None, home, out)?;
+    writeln!(out, "  runs        {}{together}", launch.answer)?;
     if let Some(was) = &launch.was {
         writeln!(out, "  was         {was}")?;
-        let line = format!("{}:{}", home.start.line, home.start.column);
-        let file = super::output::shell(std::slice::from_ref(&home.path));
-        writeln!(out, "  command     gridfuse rewrite {file} --at {line} --apply revert")?;
+        if glance.best.is_none_or(|best| best.rewrite != REVERT) {
+            writeln!(out, "  take back   {}", command("revert", home, &[]))?;
+        }
     }
     writeln!(out, "  child       {} ({})", child.name, at(&child.place))?;
     writeln!(
@@ -163,6 +166,10 @@ fn collected_text(launch: &CollectedLaunch, out: &mut dyn Write) -> std::io::Res
         parent.name,
         at(&parent.place)
     )?;
+    if let Some(who) = launch.who {
+        writeln!(out, "  launched by {}", launchers(who))?;
+    }
+    reached(&launch.divergence, &launch.loops, home, out)?;
     let mut values = FittedTable::new(&["", "value", "uniformity", "why"], 3);
     let arguments = launch.args.iter().enumerate();
     let named = arguments.map(|(index, value)| (format!("argument {}", index + 1), value));
@@ -223,7 +230,7 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     let home = &launch.place;
     writeln!(out, "{}: {}", at(home), launch.text)?;
     if !launch.rewrites.is_empty() {
-        answer(launch, out)?;
+        answer(&glance(launch), Glance::obstacle(launch), home, out)?;
     }
     let name = launch.child.name.as_deref().unwrap_or("a computed callee");
     let definitions: Vec<String> = launch.child.definitions.iter().map(|f| at(&f.place)).collect();
@@ -244,17 +251,7 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         at(&parent.place)
     )?;
     writeln!(out, "  launched by {}", launchers(launch.who))?;
-    let cause = whys(&launch.divergence, home).join("; ");
-    let because = if cause.is_empty() {
-        String::new()
-    } else {
-        format!(": {cause}")
-    };
-    writeln!(out, "  reached     {}{because}", launch.divergence.level)?;
-    if !launch.loops.is_empty() {
-        let lines: Vec<String> = launch.loops.iter().map(|place| place.start.line.to_string()).collect();
-        writeln!(out, "  in loops    of line {}", lines.join(", "))?;
-    }
+    reached(&launch.divergence, &launch.loops, home, out)?;
     if launch.parent.kind != "host" {
         let count = &launch.count;
         writeln!(
@@ -332,23 +329,43 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Which threads get there, and in which loops.
+fn reached(divergence: &Uniformity, loops: &[Place], home: &Place, out: &mut dyn Write) -> std::io::Result<()> {
+    let cause = whys(divergence, home).join("; ");
+    let because = if cause.is_empty() {
+        String::new()
+    } else {
+        format!(": {cause}")
+    };
+    writeln!(out, "  reached     {}{because}", divergence.level)?;
+    if loops.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = loops.iter().map(|place| place.start.line.to_string()).collect();
+    writeln!(out, "  in loops    of line {}", lines.join(", "))
+}
+
+/// A command for what stands at a place, as one types it in a shell.
+fn command(subcommand: &str, place: &Place, more: &[&str]) -> String {
+    let at = format!("{}:{}", place.start.line, place.start.column);
+    let mut words = vec!["gridfuse", subcommand, &place.path, "--at", &at];
+    words.extend(more);
+    let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+    shell(&words)
+}
+
 /// The answer first: whether something can be done, what is best, what it takes for granted.
-fn answer(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
-    let glance = glance(launch);
+fn answer(glance: &Glance<'_>, obstacle: Option<String>, place: &Place, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "  answer      {}", glance.sentence())?;
     match glance.best {
         Some(best) => {
             if let Some(assumptions) = glance.assumptions() {
                 writeln!(out, "  if          {assumptions}")?;
             }
-            let start = &launch.place.start;
-            writeln!(
-                out,
-                "  command     gridfuse rewrite {} --at {}:{} --apply {}",
-                launch.place.path, start.line, start.column, best.rewrite
-            )
+            let command = command("rewrite", place, &["--apply", best.rewrite]);
+            writeln!(out, "  command     {command}")
         }
-        None => match Glance::obstacle(launch) {
+        None => match obstacle {
             Some(obstacle) => writeln!(out, "  because     {obstacle}"),
             None => Ok(()),
         },

@@ -7,6 +7,7 @@ mod completions;
 mod diff;
 mod doctor;
 mod explain;
+mod fitted_snippet;
 mod fitted_table;
 mod fix;
 mod github;

@@ -6,11 +6,12 @@ use annotate_snippets::{Level, Renderer};
 use serde::Serialize;
 
 use super::CliError;
+use super::fitted_snippet::fitted;
 
 fn message(level: Level<'static>, text: &str) {
     let group = annotate_snippets::Group::with_title(level.primary_title(text));
     // Nothing is left to do when standard error is closed.
-    let _ = writeln!(anstream::stderr(), "{}", Renderer::styled().render(&[group]));
+    let _ = writeln!(anstream::stderr(), "{}", fitted(&Renderer::styled().render(&[group])));
 }
 
 /// Says what went wrong and what to do.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::host::Host;
+use gridfuse_codeactions::api::source_edit::SourceEdit;
 
 use super::output::{note, warning};
 use super::repository::Repository;
@@ -13,6 +14,7 @@ use super::{CliError, Includes};
 use crate::bounds::Bounds;
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
+use crate::made::Made;
 use crate::manifest::{Inputs, KernelRuns, ManifestError, ProjectBuild};
 use crate::manifests::Manifests;
 use crate::schema::Skipped;
@@ -27,7 +29,7 @@ pub struct Project {
     pub skipped: Vec<Skipped>,
     /// Directories that could not be looked into. The user has been told.
     pub unreadable: Vec<Skipped>,
-    /// A directory was named in which nothing was found, or that could not be looked into: the answer is about less than was asked.
+    /// A file was named that isn't CUDA, or a directory in which nothing was found or that could not be looked into: the answer is about less than was asked.
     pub incomplete: bool,
     /// Include directories as given.
     pub include_dirs: Vec<String>,
@@ -47,15 +49,48 @@ pub struct Project {
     pub bounds: Bounds,
     /// What came in on standard input, where nothing says of which file it is.
     nameless: Option<PathBuf>,
-    here: Option<PathBuf>,
+    shown: Shown,
+    /// What rewrites have made, as soon as somebody asks.
+    made: OnceLock<Made>,
 }
 
-/// Shows a path: relative to the current directory where it lies under it.
-fn show(here: Option<&Path>, path: &Path) -> String {
-    let relative = here.and_then(|here| path.strip_prefix(here).ok());
-    match relative {
-        Some(relative) if !relative.as_os_str().is_empty() => relative.display().to_string(),
-        _ => path.display().to_string(),
+/// How paths are shown.
+#[derive(Clone, Default)]
+struct Shown {
+    /// The current directory. What lies in it is shown relative to it.
+    here: Option<PathBuf>,
+    /// Real paths and how the user names them: files, directories, and the directories of files. What lies elsewhere is shown so.
+    named: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Shown {
+    fn new(here: Option<PathBuf>, paths: &[PathBuf], includes: &Includes) -> Result<Shown, CliError> {
+        let mut named = Vec::new();
+        for given in paths.iter().filter(|given| !is_standard_input(given)) {
+            let real = located(given, includes)?;
+            // What lies beside a link doesn't lie beside what it leads to.
+            let directories = real.parent().zip(given.parent());
+            let beside = directories.filter(|_| !real.is_dir() && real.file_name() == given.file_name());
+            named.extend(beside.map(|(real, given)| (real.to_path_buf(), given.to_path_buf())));
+            named.push((real, given.clone()));
+        }
+        Ok(Shown { here, named })
+    }
+
+    fn show(&self, path: &Path) -> String {
+        let below = |directory: &Path| path.strip_prefix(directory).ok();
+        if let Some(relative) = self.here.as_deref().and_then(below)
+            && !relative.as_os_str().is_empty()
+        {
+            return relative.display().to_string();
+        }
+        let around = self.named.iter().filter(|(real, _)| path.starts_with(real));
+        let nearest = around.max_by_key(|(real, _)| real.components().count());
+        let shown = nearest.map(|(real, given)| match below(real) {
+            Some(rest) if !rest.as_os_str().is_empty() => given.join(rest),
+            _ => given.clone(),
+        });
+        shown.as_deref().unwrap_or(path).display().to_string()
     }
 }
 
@@ -79,13 +114,14 @@ impl Project {
             }
             include_dirs.push(canonical(directory)?);
         }
+        let shown = Shown::new(here.clone(), paths, includes)?;
         let Asked {
             mut texts,
             skipped,
             unreadable,
             roots,
             incomplete,
-        } = read_all(paths, includes, here.as_deref())?;
+        } = read_all(paths, includes, &shown)?;
         let files: Vec<PathBuf> = texts.keys().cloned().collect();
         for root in &roots {
             for path in files::context_of(root) {
@@ -150,13 +186,14 @@ impl Project {
             runs,
             bounds,
             nameless,
-            here,
+            shown,
+            made: OnceLock::new(),
         })
     }
 
     /// Shows a path.
     pub fn show(&self, path: &Path) -> String {
-        show(self.here.as_deref(), path)
+        self.shown.show(path)
     }
 
     /// Whether this came in on standard input, and nothing says of which file it is: no path in a repository is its own.
@@ -166,13 +203,19 @@ impl Project {
 
     /// The same as a function that any thread may call.
     pub fn shower(&self) -> impl Fn(&Path) -> String + Send + Sync + use<> {
-        let here = self.here.clone();
-        move |path| show(here.as_deref(), path)
+        let shown = self.shown.clone();
+        move |path| shown.show(path)
     }
 
     /// The repository that the files are in.
     pub fn repository(&self) -> Repository {
-        Repository::around(self.files.first().map(PathBuf::as_path), self.here.as_deref())
+        Repository::around(self.files.first().map(PathBuf::as_path), self.shown.here.as_deref())
+    }
+
+    /// An edit takes back what the command line has made, and nobody has touched the program since.
+    pub fn is_untouched(&self, edit: &SourceEdit) -> bool {
+        let made = self.made.get_or_init(Made::read);
+        made.is_taken_back_by(self.host.db(), edit)
     }
 
     /// The files that the user asked about.
@@ -184,7 +227,13 @@ impl Project {
     pub fn describe<R>(&self, f: impl FnOnce(&Database, &Describe<'_>) -> R) -> R {
         let db = self.host.db();
         let path = |path: &Path| self.show(path);
-        f(db, &Describe { db, path: &path })
+        let is_untouched = |edit: &SourceEdit| self.is_untouched(edit);
+        let describe = Describe {
+            db,
+            path: &path,
+            is_untouched: &is_untouched,
+        };
+        f(db, &describe)
     }
 }
 
@@ -199,7 +248,7 @@ struct Asked {
     incomplete: bool,
 }
 
-fn read_all(paths: &[PathBuf], includes: &Includes, here: Option<&Path>) -> Result<Asked, CliError> {
+fn read_all(paths: &[PathBuf], includes: &Includes, shown: &Shown) -> Result<Asked, CliError> {
     let mut asked = Asked::default();
     for given in paths {
         let path = located(given, includes)?;
@@ -211,12 +260,20 @@ fn read_all(paths: &[PathBuf], includes: &Includes, here: Option<&Path>) -> Resu
             let text = files::read_standard_input().map_err(|error| format!("cannot read standard input: {error}"))?;
             asked.texts.insert(path.clone(), text);
         } else if path.is_dir() {
-            read_directory(&path, given, here, &mut asked);
+            read_directory(&path, given, shown, &mut asked);
             asked.roots.insert(path);
             continue;
         } else {
             let text = files::read(&path, MAX_NAMED_BYTES)
                 .map_err(|error| format!("cannot read {}: {error}", given.display()))?;
+            if !files::may_be_cuda(&path, &text) {
+                let suffixes = suffixes();
+                warning(&format!(
+                    "{} is no CUDA file: its name ends in none of {suffixes}, and no kernel or launch is in it",
+                    given.display()
+                ));
+                asked.incomplete = true;
+            }
             asked.texts.insert(path.clone(), text);
         }
         asked
@@ -226,20 +283,25 @@ fn read_all(paths: &[PathBuf], includes: &Includes, here: Option<&Path>) -> Resu
     Ok(asked)
 }
 
-fn read_directory(directory: &Path, given: &Path, here: Option<&Path>, asked: &mut Asked) {
+/// How the names of CUDA files end.
+fn suffixes() -> String {
+    let suffixes: Vec<String> = files::SUFFIXES.iter().map(|suffix| format!(".{suffix}")).collect();
+    suffixes.join(", ")
+}
+
+fn read_directory(directory: &Path, given: &Path, shown: &Shown, asked: &mut Asked) {
     let sources = files::find_sources(directory);
     for (path, error) in &sources.unreadable {
-        let (path, reason) = (show(here, path), error.to_string());
+        let (path, reason) = (shown.show(path), error.to_string());
         warning(&format!("cannot look into {path}: {reason}; what is in it is left out"));
         asked.unreadable.push(Skipped { path, reason });
         asked.incomplete = true;
     }
     if sources.files.is_empty() && sources.unreadable.is_empty() {
-        let suffixes: Vec<String> = files::SUFFIXES.iter().map(|suffix| format!(".{suffix}")).collect();
         warning(&format!(
             "{} has no CUDA files: looked for {}; hidden files, what .gitignore names, and {} are skipped",
             given.display(),
-            suffixes.join(", "),
+            suffixes(),
             files::SKIPPED_DIRECTORIES.join(", ")
         ));
         asked.incomplete = true;
@@ -250,7 +312,7 @@ fn read_directory(directory: &Path, given: &Path, here: Option<&Path>, asked: &m
                 asked.texts.insert(found, text);
             }
             Err(error) => asked.skipped.push(Skipped {
-                path: show(here, &found),
+                path: shown.show(&found),
                 reason: error.to_string(),
             }),
         }

@@ -12,7 +12,6 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Family, Options, Rewrite, Target};
-use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::{REWRITES, of_places, rewrite_by_id};
 use gridfuse_codeactions::runtime::together;
@@ -24,11 +23,12 @@ use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes};
 use crate::bounds::Bounds;
-use crate::changes::{Change, NoEdit, edit_of, take};
+use crate::changes::{Change, NoEdit, edit_at_place, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::launches::{LaunchSite, in_file};
 use crate::line_index::line_index;
+use crate::made::{self, REVERT};
 use crate::recipe;
 
 /// Arguments of `rewrite`.
@@ -135,6 +135,8 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         Some(rewrite) if !rewrite.target.is_launch() => place_of(&project, file, args.at)?,
         _ => first_target(&project, file, args.at)?,
     };
+    let in_place = args.destination.in_place;
+    let before = in_place.then(|| made::program(project.host.db(), &BTreeMap::new()));
     let mut changes = BTreeMap::new();
     for (rewrite, options) in rewrites.iter().zip(&options) {
         match apply(&mut project, &path, target, rewrite, options, &mut changes) {
@@ -151,10 +153,21 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     if let Some(directory) = &args.destination.output {
         return write_output(&project, &changes, directory, out);
     }
-    if args.destination.in_place {
-        return write_in_place(&project, changes, out);
+    let left_over = changes::left_over(&project, &changes);
+    if in_place {
+        write_in_place(&project, changes, out)?;
+        if let Some(before) = before
+            && rewrites.iter().all(|rewrite| rewrite.id != REVERT)
+        {
+            made::write(before, made::program(project.host.db(), &BTreeMap::new()));
+        }
+        for path in changes::delete(&project, &left_over) {
+            writeln!(out, "deleted {}", project.show(&path))?;
+        }
+        return Ok(CLEAN);
     }
     changes::show(&project, &changes, out)?;
+    changes::show_deleted(&project, &left_over, out)?;
     Ok(CLEAN)
 }
 
@@ -234,22 +247,6 @@ fn after_collecting(rewrite: &Rewrite) -> Option<&'static Rewrite> {
     of_places().find(|other| (other.family, other.undo) == (Family::InLauncher, rewrite.undo))
 }
 
-/// The edit of a rewrite for what stands at `target`.
-fn edit_at_place(
-    project: &Project,
-    path: &Path,
-    target: TextRange,
-    rewrite: &Rewrite,
-    options: &Options,
-) -> Result<(FileRange, SourceEdit), NoEdit> {
-    let file = project.host.file(path).ok_or(NoEdit::Unreadable)?;
-    let place = FileRange { file, range: target };
-    match rewrite.apply(project.host.db(), place, options) {
-        Ok(edit) => Ok((place, edit)),
-        Err(refusal) => Err(NoEdit::Refused(place, refusal.0)),
-    }
-}
-
 /// The place that is meant: of the line, or of a column in it.
 fn place_of(project: &Project, file: SourceFile, at: At) -> Result<TextRange, CliError> {
     let db = project.host.db();
@@ -287,7 +284,10 @@ fn apply(
         },
     };
     let edit = match made {
-        Ok((place, edit)) => {
+        Ok((place, mut edit)) => {
+            if id == REVERT && project.is_untouched(&edit) {
+                edit.assumptions.clear();
+            }
             let title = format!("`{id}` is right only if what it assumes holds");
             report(project, Level::NOTE, &title, place, &edit.assumptions);
             edit
@@ -417,7 +417,7 @@ mod tests {
     use super::*;
     use gridfuse_codeactions::api::refusal::Ineligible;
     use gridfuse_codeactions::api::rewrite::{Launches, Measured, OptionSpec, RewriteCtx, Undo};
-    use gridfuse_codeactions::api::source_edit::TextEdit;
+    use gridfuse_codeactions::api::source_edit::{SourceEdit, TextEdit};
 
     type Applied = Result<SourceEdit, Ineligible>;
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::span::TextRange;
 
+use crate::collected;
 use crate::launches::{LaunchSite, overlapping};
 use crate::line_index::line_index;
 
@@ -81,6 +82,18 @@ pub fn launches_at<'db>(db: &'db dyn Db, file: SourceFile, at: At) -> Vec<Launch
         sites.retain(starts_here);
     }
     sites
+}
+
+/// The launch that a rewrite has collected at a line, or at a column of it.
+pub fn collected_at(db: &dyn Db, file: SourceFile, at: At) -> Option<TextRange> {
+    let index = line_index(db, file);
+    let start = index.start(at.line - 1)?;
+    let end = index.start(at.line).unwrap_or(u32::MAX);
+    let found = collected::overlapping(db, file, TextRange::new(start, end));
+    let places = || found.iter().map(|found| found.place(db).range);
+    let column = at.column.map(|column| start.saturating_add(column - 1));
+    let meant = column.and_then(|offset| places().find(|place| place.touches(offset)));
+    meant.or_else(|| places().next())
 }
 
 /// The lines on which launches start, for a message: `12, 40:5 and 40:31`.

@@ -13,6 +13,7 @@ use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Options, Verdict};
 use gridfuse_codeactions::handlers::{launch_rewrite, optimize};
 
+use super::fitted_snippet::fitted;
 use super::output::shell;
 use crate::describe::clamp;
 use crate::launches::{LaunchSite, around};
@@ -257,7 +258,7 @@ impl Snippets<'_> {
 }
 
 fn render(groups: &[Group<'static>]) -> String {
-    Renderer::styled().term_width(140).render(groups)
+    fitted(&Renderer::styled().term_width(140).render(groups))
 }
 
 #[cfg(test)]

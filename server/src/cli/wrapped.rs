@@ -5,6 +5,9 @@ use super::fitted_table::known_width;
 /// How far the values of `  label       value` are indented.
 const VALUES: usize = 14;
 
+/// How commands begin. They are copied: none is broken into lines.
+const COMMAND: &str = "gridfuse ";
+
 /// A text whose lines fit the terminal, where it's known how wide that is. Rows of tables and commands, which are copied, stay as they are.
 pub fn wrapped(text: &str) -> String {
     match known_width() {
@@ -18,7 +21,8 @@ fn wrapped_in(text: &str, width: usize) -> String {
 }
 
 fn line_in(line: &str, width: usize) -> String {
-    let stays = !line.is_ascii() && line.starts_with(['│', '┌', '├', '╞', '└']) || line.starts_with("  command ");
+    let is_command = line.get(VALUES..).is_some_and(|value| value.starts_with(COMMAND));
+    let stays = !line.is_ascii() && line.starts_with(['│', '┌', '├', '╞', '└']) || is_command;
     let indent = hang(line);
     if stays || line.chars().count() <= width || width < indent + VALUES {
         return line.to_owned();
@@ -66,7 +70,7 @@ mod tests {
         let text = "  answer      three rewrites fit; best: collect per grid
   (12) the host waits for the parent anyway, and then
   optimize applies threshold: grids differ in size by far
-  command     gridfuse rewrite a.cu --at 12:20 --apply optimize
+  take back   gridfuse rewrite a.cu --at 12:20 --apply optimize
   short       one
 │ a very long row of a table that stays as it has been │
 ";
@@ -77,7 +81,7 @@ mod tests {
        parent anyway, and then
   optimize applies threshold:
     grids differ in size by far
-  command     gridfuse rewrite a.cu --at 12:20 --apply optimize
+  take back   gridfuse rewrite a.cu --at 12:20 --apply optimize
   short       one
 │ a very long row of a table that stays as it has been │
 ";

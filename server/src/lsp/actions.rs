@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
@@ -10,12 +11,13 @@ use gridfuse_analysis::diagnostics::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::in_recursion;
 use gridfuse_codeactions::api::refusal::Reason;
-use gridfuse_codeactions::api::rewrite::{Launches, Offered, Options, Rewrite, Target, Verdict};
+use gridfuse_codeactions::api::rewrite::{Launches, Offered, Options, Rewrite, Target, Undo, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
-use gridfuse_codeactions::api::source_edit::TextEdit;
+use gridfuse_codeactions::api::source_edit::{TextEdit, apply_to_text};
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::{REWRITES, launch_rewrite, of_launches, of_places, place_rewrite};
+use gridfuse_codeactions::runtime::HEADER_NAME;
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{
@@ -26,13 +28,14 @@ use super::convert::path_of;
 use super::measure;
 use super::state::Snapshot;
 use crate::best_title::title_at;
+use crate::collected::{self, launches_others};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
-use crate::launches::{
-    LaunchSite, REPLACES_WAIT, around, by_function, function_at, overlap, overlapping, place_in, wait_for,
-};
+use crate::launches::{LaunchSite, REPLACES_WAIT, around, function_at, overlap, overlapping, place_in, wait_for};
+use crate::leftover::{self, Edited};
 use crate::line_index::line_index;
+use crate::made::REVERT;
 use crate::measure::kernel::Sources;
 
 /// The protocol's code for a request that is right but cannot be fulfilled.
@@ -219,11 +222,15 @@ fn run_on_gpu(
     }
     let db = &snapshot.db;
     let launch = here.iter().find(|site| site.device_side()).map(|site| site.place);
-    let place = launch.or_else(|| {
+    let collected = || {
+        collected::overlapping(db, file, range)
+            .first()
+            .map(|found| found.place(db))
+    };
+    let place = launch.or_else(collected).or_else(|| {
         let function = function_at(db, file, range.start)?;
         let name = place_in(db, function, function.signature(db).name_span);
-        let launches = || by_function(db, function).iter().any(LaunchSite::device_side);
-        (overlap(name.range, range) && launches()).then_some(name)
+        (overlap(name.range, range) && launches_others(db, function)).then_some(name)
     })?;
     let mut action = CodeAction {
         title: measure::TITLE.to_owned(),
@@ -429,9 +436,19 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
         .filter(|diagnostic| overlap(diagnostic.place.range, range))
         .collect();
     let mut offer = |fix: &Rewrite, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
-        let Ok(edit) = fix.apply(db, place, &Options::default()) else {
+        let Ok(mut edit) = fix.apply(db, place, &Options::default()) else {
             return;
         };
+        // What isn't taken back needn't be remembered: that looks at every file.
+        match fix.undo {
+            _ if fix.id == REVERT => {
+                if snapshot.is_untouched(&edit) {
+                    edit.assumptions.clear();
+                }
+            }
+            Undo::Not(_) => {}
+            _ => snapshot.remember(&edit),
+        }
         let proven = edit.assumptions.is_empty();
         let Ok(told) = workspace_edit(snapshot, &edit, fix.title) else {
             return;
@@ -537,6 +554,7 @@ fn edit(snapshot: &Snapshot, site: &LaunchSite<'_>, rewrite: &'static Rewrite) -
     let edit = rewrite
         .edit(&snapshot.db, site.id, &Options::default())
         .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;
+    snapshot.remember(&edit);
     workspace_edit(snapshot, &edit, &title_at(&snapshot.db, rewrite, site.id))
 }
 
@@ -556,9 +574,34 @@ pub fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Re
     for path in creates.keys() {
         bounds.check(path).map_err(|outside| failed(outside.to_string()))?;
     }
+    let deletes: Vec<PathBuf> = left_over(snapshot, edit)
+        .into_iter()
+        .filter(|path| bounds.check(path).is_ok() && snapshot.knows_all_around(path))
+        .collect();
     snapshot
-        .workspace_edit(edit, &creates, title)
+        .workspace_edit(edit, &creates, &deletes, title)
         .ok_or_else(|| failed("the edit is of a file that is not known; save all files and try again".to_string()))
+}
+
+/// The runtime headers that nobody needs once an edit is applied, where the client can delete files.
+fn left_over(snapshot: &Snapshot, edit: &SourceEdit) -> Vec<PathBuf> {
+    if !snapshot.session.delete_files {
+        return Vec::new();
+    }
+    let texts = edit.edits.iter().filter_map(|(path, list)| {
+        let before = snapshot.file(path)?.text(&snapshot.db);
+        let after = before
+            .contains(HEADER_NAME)
+            .then(|| apply_to_text(path, &before, list).ok())??;
+        Some((path, before, after))
+    });
+    let texts: Vec<_> = texts.collect();
+    let edited: Vec<Edited<'_>> = texts
+        .iter()
+        .map(|(path, before, after)| Edited { path, before, after })
+        .collect();
+    let headers = leftover::headers(&snapshot.db, &edited).into_iter();
+    headers.map(|(path, _)| path).collect()
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub struct Session {
     pub change_annotations: bool,
     /// Edits may create files.
     pub create_files: bool,
+    /// Edits may delete files, and the client tells when one is gone.
+    pub delete_files: bool,
     /// Documents can be shown.
     pub show_document: bool,
     /// The client has a command that shows the places of launches.
@@ -53,6 +55,8 @@ pub struct Session {
     pub refresh_hints: bool,
     /// The client shows tables of Markdown as they are written: they are aligned for it.
     pub aligned_tables: bool,
+    /// Hovers are shown as plain text.
+    pub plain_hovers: bool,
     /// Watched files can be registered.
     pub watch_files: bool,
     /// The configuration can be asked for.
@@ -80,6 +84,10 @@ impl Session {
         let operations = edit.resource_operations.unwrap_or_default();
         let client = params.client_info.as_ref().map_or("", |client| client.name.as_str());
         Session {
+            plain_hovers: document
+                .hover
+                .and_then(|hover| hover.content_format)
+                .is_some_and(|formats| !formats.is_empty() && !formats.contains(&MarkupKind::Markdown)),
             aligned_tables: SHOW_TABLES_AS_WRITTEN.contains(&client),
             encoding: Encoding::negotiate(general.position_encodings.as_deref()),
             pull_diagnostics: document.diagnostic.is_some(),
@@ -97,6 +105,11 @@ impl Session {
             preferred_actions: yes(action.is_preferred_support),
             document_changes: yes(edit.document_changes),
             change_annotations: edit.change_annotation_support.is_some(),
+            delete_files: operations.contains(&ResourceOperationKind::Delete)
+                && yes(workspace
+                    .did_change_watched_files
+                    .as_ref()
+                    .and_then(|w| w.dynamic_registration)),
             create_files: operations.contains(&ResourceOperationKind::Create),
             show_document: window.show_document.is_some_and(|show| show.support),
             work_done_progress: yes(window.work_done_progress),

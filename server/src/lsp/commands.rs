@@ -17,7 +17,7 @@ use super::markdown::describe;
 use super::measure::{self, MEASURE, TUNE, Task};
 use super::state::{Snapshot, State};
 use crate::graph::Graph;
-use crate::launches::{LaunchSite, by_function, launching_function_headed_on, overlapping};
+use crate::launches::{LaunchSite, by_function, function_headed_on, overlapping};
 use crate::recipe;
 
 /// Explains what stands at a position; the result is Markdown.
@@ -206,10 +206,13 @@ fn rewrite(snapshot: &Snapshot, argument: &RewriteArgument) -> Result<Rewritten>
         {
             return whole;
         }
-        launching_function_headed_on(&snapshot.db, file, line).unwrap_or(whole)
+        let db = &snapshot.db;
+        let launches = |function| by_function(db, function).iter().any(LaunchSite::device_side);
+        function_headed_on(db, file, line, launches).unwrap_or(whole)
     });
     let edit = recipe::apply(&snapshot.db, file, within, &steps)
         .map_err(|reasons| failed(format!("cannot be applied: {}", reasons.join("; "))))?;
+    snapshot.remember(&edit);
     Ok(Rewritten {
         edit: workspace_edit(snapshot, &edit, &argument.rewrites)?,
         assumptions: edit.assumptions.into_iter().map(|reason| reason.text).collect(),
@@ -246,7 +249,7 @@ fn explanation(snapshot: &Snapshot, argument: &ExplainArgument) -> Option<Explan
     let shows = argument.show && snapshot.session.show_document;
     Some(Explanation {
         document: shows.then(|| snapshot.pages.explanation(&text)).flatten(),
-        text: hover::for_client(snapshot, text),
+        text: hover::page_for_client(snapshot, text),
     })
 }
 

@@ -182,12 +182,13 @@ impl Snapshot {
         }
     }
 
-    /// An edit; `creates` are the files that aren't there yet. With versions and creation of files where the client can, and with
+    /// An edit; `creates` are the files that aren't there yet, `deletes` those that nobody needs afterwards. With versions and creation of files where the client can, and with
     /// what it assumes, under the name `label`. `None` when the edit is of a file that isn't known.
     pub fn workspace_edit(
         &self,
         edit: &SourceEdit,
         creates: &BTreeMap<PathBuf, Arc<str>>,
+        deletes: &[PathBuf],
         label: &str,
     ) -> Option<WorkspaceEdit> {
         let mut edits: Vec<(Uri, Option<i32>, Vec<TextEdit>)> = Vec::new();
@@ -242,6 +243,17 @@ impl Snapshot {
                 .into_iter()
                 .map(|(uri, version, list)| document_edit(uri, version, list, annotated)),
         );
+        // Last, when nothing includes them any more.
+        for path in deletes {
+            operations.push(DocumentChangeOperation::Op(ResourceOp::Delete(DeleteFile {
+                uri: self.uri(path)?,
+                options: Some(DeleteFileOptions {
+                    recursive: Some(false),
+                    ignore_if_not_exists: Some(true),
+                }),
+                annotation_id: None,
+            })));
+        }
         Some(WorkspaceEdit {
             document_changes: Some(DocumentChanges::Operations(operations)),
             change_annotations: annotated.then(|| {

@@ -35,6 +35,7 @@ pub async fn run(state: Arc<State>) {
         if !state.allowed.disk {
             continue;
         }
+        let mut scanned = None;
         let what = match &job {
             Job::Folder(path) | Job::ContextOf(path) => {
                 let directory = if matches!(job, Job::Folder(_)) {
@@ -46,6 +47,7 @@ pub async fn run(state: Arc<State>) {
                 if !done.insert(directory.to_path_buf()) {
                     continue;
                 }
+                scanned = Some(directory.to_path_buf());
                 format!("scanned {}", directory.display())
             }
             Job::Reload(_) => String::new(),
@@ -57,6 +59,7 @@ pub async fn run(state: Arc<State>) {
         let found = matches!(job, Job::Folder(_) | Job::ContextOf(_));
         match perform(&state, job, found).await {
             Ok(files) if !what.is_empty() => {
+                state.lock().scanned.extend(scanned);
                 let text = format!("{what}: {files} files");
                 state.client.log_message(MessageType::LOG, text).await;
             }
@@ -156,6 +159,7 @@ fn apply(state: &State, reading: Reading) {
 
 fn forget(state: &State, folder: &Path) -> usize {
     state.update(|shared| {
+        shared.scanned.retain(|directory| !directory.starts_with(folder));
         let files = Workspace::get(shared.host.db()).files(shared.host.db());
         let gone: Vec<&PathBuf> = files.keys().filter(|path| path.starts_with(folder)).collect();
         for path in gone {

@@ -3,19 +3,16 @@
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::Operand;
-use gridfuse_analysis::facts::uniformity::{Level, uniformity};
-use gridfuse_analysis::hir::body;
-use gridfuse_analysis::hir::items::items;
-use tower_lsp_server::ls_types::{
-    InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind, Position,
-};
+use gridfuse_analysis::facts::uniformity::Level;
+use tower_lsp_server::ls_types::{InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip};
 
 use super::convert::path_of;
-use super::hover::operand::{self, Role};
+use super::hover::for_client;
+use super::hover::operand::{self, Owner, Role};
 use super::state::Snapshot;
-use crate::collected::collectors;
+use crate::collected;
 use crate::hints::Hints;
-use crate::launches::{LaunchSite, overlap, overlapping, place_in};
+use crate::launches::{overlap, overlapping};
 
 /// The hints in a range of a document.
 pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHint> {
@@ -33,51 +30,33 @@ pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHi
         if !site.device_side() {
             continue;
         }
+        let owner = Owner::of(&site);
         for (role, operand) in operand::of(&site) {
-            let wanted = match role {
-                Role::Argument => shown.arguments,
-                _ => shown.config,
-            };
             let place = site.at(&snapshot.db, operand.span);
-            if wanted && overlap(place.range, range) {
-                hints.extend(hint(snapshot, &site, &role, operand));
+            if wanted(shown, &role) && overlap(place.range, range) {
+                hints.extend(hint(snapshot, &owner, &role, operand));
             }
         }
     }
     hints
 }
 
+fn wanted(shown: Hints, role: &Role) -> bool {
+    match role {
+        Role::Argument => shown.arguments,
+        _ => shown.config,
+    }
+}
+
 /// The hints of launches that a rewrite has collected.
 fn of_collected(snapshot: &Snapshot, file: SourceFile, range: TextRange, shown: Hints) -> Vec<InlayHint> {
     let db = &snapshot.db;
     let mut hints = Vec::new();
-    for function in &items(db, file).functions {
-        for launch in collectors(db, *function)
-            .iter()
-            .flat_map(|collector| &collector.launches)
-        {
-            if !overlap(place_in(db, *function, launch.span).range, range) {
-                continue;
-            }
-            let (config, arguments) = (
-                shown.config.then_some(&launch.config),
-                shown.arguments.then_some(&launch.arguments),
-            );
-            let levels = uniformity(db, *function);
-            let config = config
-                .into_iter()
-                .flatten()
-                .zip([Role::Grid, Role::Block, Role::Shared]);
-            let arguments = arguments
-                .into_iter()
-                .flatten()
-                .map(|argument| (argument, Role::Argument));
-            for (expr, role) in config.chain(arguments) {
-                let level = levels.exprs.get(expr).map_or(Level::Varying, |found| found.level);
-                let place = place_in(db, *function, body(db, *function).expr(*expr).span);
-                if let Some(label) = label(&role, level).filter(|_| overlap(place.range, range)) {
-                    hints.push(plain(snapshot.range(place).end, label));
-                }
+    for found in collected::overlapping(db, file, range) {
+        let owner = Owner::of_collected(db, found.function, &found.collector, &found.call);
+        for (role, operand) in operand::of_collected(db, found.function, &found.collector, &found.call) {
+            if wanted(shown, &role) && overlap(owner.at(db, operand.span).range, range) {
+                hints.extend(hint(snapshot, &owner, &role, &operand));
             }
         }
     }
@@ -102,27 +81,18 @@ fn label(role: &Role, level: Level) -> Option<String> {
     })
 }
 
-fn plain(position: Position, label: String) -> InlayHint {
-    InlayHint {
-        position,
-        label: InlayHintLabel::String(label),
+fn hint(snapshot: &Snapshot, owner: &Owner<'_, '_>, role: &Role, operand: &Operand) -> Option<InlayHint> {
+    Some(InlayHint {
+        position: snapshot.range(owner.at(&snapshot.db, operand.span)).end,
+        label: InlayHintLabel::String(label(role, operand.uniformity.level)?),
         kind: None,
         text_edits: None,
-        tooltip: None,
+        tooltip: Some(InlayHintTooltip::MarkupContent(for_client(
+            snapshot,
+            operand::markdown(snapshot, owner, role, operand),
+        ))),
         padding_left: Some(true),
         padding_right: Some(false),
         data: None,
-    }
-}
-
-fn hint(snapshot: &Snapshot, site: &LaunchSite<'_>, role: &Role, operand: &Operand) -> Option<InlayHint> {
-    let label = label(role, operand.uniformity.level)?;
-    let position = snapshot.range(site.at(&snapshot.db, operand.span)).end;
-    Some(InlayHint {
-        tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent {
-            kind: MarkupKind::Markdown,
-            value: operand::markdown(snapshot, site, role, operand),
-        })),
-        ..plain(position, label)
     })
 }

@@ -42,6 +42,8 @@ enum Counts {
     LaunchesAndRewrites,
     /// None: it measures.
     Time,
+    /// None: it searches for better values of what is collected.
+    Values,
 }
 
 /// The lenses of a file, without their titles.
@@ -78,8 +80,10 @@ pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens
                 (true, false) => &[Counts::LaunchesAndRewrites],
             };
             let measured = session.runs_measure && !counted.is_empty();
-            let measured = measured.then_some(Counts::Time);
-            counted.iter().copied().chain(measured).map(lens).collect::<Vec<_>>()
+            let time = measured.then_some(Counts::Time);
+            let values = (measured && collects && !launches).then_some(Counts::Values);
+            let all = counted.iter().copied().chain(time).chain(values);
+            all.map(lens).collect::<Vec<_>>()
         })
         .collect()
 }
@@ -109,13 +113,14 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
     let Some(function) = function else {
         return Err(Error::new(ErrorCode::ContentModified));
     };
-    if data.counts == Counts::Time {
+    if matches!(data.counts, Counts::Time | Counts::Values) {
         let line = Some(lens.range.start.line);
-        let mut command = match launches_in(snapshot, function).is_empty() {
-            true => measure::tune_command(&data.uri, line),
-            false => measure::command(&data.uri, line),
+        let mut command = match data.counts {
+            Counts::Values => measure::tune_command(&data.uri, line),
+            _ => measure::command(&data.uri, line),
         };
-        if let Some(best) = measured::of_function(snapshot, function).first() {
+        let measured = measured::of_function(snapshot, function);
+        if let Some(best) = measured.first().filter(|_| data.counts == Counts::Time) {
             command.title = format!("{} · {}", command.title, best.phrase());
         }
         if let Some(lacking) = snapshot.lacking(&path) {
@@ -200,7 +205,7 @@ pub fn known(snapshot: &Snapshot, lens: CodeLens) -> CodeLens {
         match data.counts {
             Counts::Launches => Some(launches),
             Counts::LaunchesAndRewrites => Some(format!("{launches} · …")),
-            Counts::Rewrites | Counts::Time => None,
+            Counts::Rewrites | Counts::Time | Counts::Values => None,
         }
     });
     match title {

@@ -94,6 +94,58 @@ pub fn aligned(text: &str) -> String {
     out
 }
 
+/// The same text without marks, its tables as aligned columns, for clients that show no Markdown. Backquotes stay: they tell names from words.
+pub fn plain_text(text: &str) -> String {
+    let mut out = String::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut in_code = false;
+    let mut line_of = |line: &str| {
+        // One empty line is enough.
+        if !line.is_empty() || !out.is_empty() && !out.ends_with("\n\n") {
+            out.push_str(line);
+            out.push('\n');
+        }
+    };
+    for line in text.lines() {
+        if line.starts_with("```") {
+            in_code = !in_code;
+            continue;
+        }
+        if !in_code && line.starts_with('|') {
+            rows.push(cells(line));
+            continue;
+        }
+        lines_of_columns(std::mem::take(&mut rows))
+            .iter()
+            .for_each(|row| line_of(row));
+        match line.trim_end() {
+            code if in_code => line_of(&format!("    {code}")),
+            "---" => line_of(""),
+            prose => line_of(&unmarked(prose)),
+        }
+    }
+    lines_of_columns(rows).iter().for_each(|row| line_of(row));
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// A line of prose without emphasis and links.
+fn unmarked(line: &str) -> String {
+    let line = line.trim_start_matches('#').trim_start();
+    let emphasized = line.strip_prefix('*').filter(|rest| !rest.starts_with(['*', ' ']));
+    let line = match emphasized.and_then(|rest| rest.split_once('*')) {
+        Some((name, rest)) => format!("{name}{rest}"),
+        None => line.to_owned(),
+    };
+    // Every other part is code.
+    let parts = line.split('`').enumerate().map(|(at, part)| match at % 2 {
+        0 => without_links(&part.replace("**", "").replace("\\|", "|")),
+        _ => part.replace("\\|", "|"),
+    });
+    parts.collect::<Vec<_>>().join("`")
+}
+
 /// The cells of a table's row, without marks.
 fn cells(line: &str) -> Vec<String> {
     // Not a bar that belongs to a cell.
@@ -132,8 +184,16 @@ fn without_links(text: &str) -> String {
     out + rest
 }
 
-/// Rows as lines of a block; the last column is broken into lines.
-fn columns(mut rows: Vec<Vec<String>>) -> String {
+/// Rows as lines of a block.
+fn columns(rows: Vec<Vec<String>>) -> String {
+    match lines_of_columns(rows) {
+        none if none.is_empty() => String::new(),
+        lines => format!("```text\n{}\n```\n", lines.join("\n")),
+    }
+}
+
+/// Rows as lines; the last column is broken into lines.
+fn lines_of_columns(mut rows: Vec<Vec<String>>) -> Vec<String> {
     rows.retain(|row| !row.iter().all(|cell| cell.chars().all(|c| c == '-')));
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
@@ -142,12 +202,13 @@ fn columns(mut rows: Vec<Vec<String>>) -> String {
     };
     let widths: Vec<(usize, usize)> = (0..count).map(|at| (at, width(at))).filter(|(_, w)| *w > 0).collect();
     let Some((&(last, _), before)) = widths.split_last() else {
-        return String::new();
+        return Vec::new();
     };
     let left: usize = before.iter().map(|(_, width)| width + 2).sum();
     let all = MAX_COLUMNS.saturating_sub(left).max(MIN_LAST_COLUMN);
-    let mut out = "```text\n".to_owned();
-    for row in &rows {
+    let mut out = Vec::new();
+    // A header without words says nothing.
+    for row in rows.iter().filter(|row| row.iter().any(|cell| !cell.is_empty())) {
         let cell = |column: usize| row.get(column).map_or("", String::as_str);
         let mut line: String = before
             .iter()
@@ -157,8 +218,7 @@ fn columns(mut rows: Vec<Vec<String>>) -> String {
         for word in cell(last).split(' ') {
             let length = word.chars().count() + 1;
             if length > room && room < all {
-                out.push_str(line.trim_end());
-                out.push('\n');
+                out.push(line.trim_end().to_owned());
                 line = " ".repeat(left);
                 room = all;
             }
@@ -166,10 +226,8 @@ fn columns(mut rows: Vec<Vec<String>>) -> String {
             line.push(' ');
             room = room.saturating_sub(length);
         }
-        out.push_str(line.trim_end());
-        out.push('\n');
+        out.push(line.trim_end().to_owned());
     }
-    out.push_str("```\n");
     out
 }
 
@@ -198,6 +256,7 @@ pub fn describe<R>(snapshot: &Snapshot, f: impl FnOnce(&Describe<'_>) -> R) -> R
     f(&Describe {
         db: &snapshot.db,
         path: &uri,
+        is_untouched: &|edit| snapshot.is_untouched(edit),
     })
 }
 
@@ -249,6 +308,17 @@ block  128
 ```
 "#;
         assert_eq!(aligned(text), wanted);
+        let plain = "launch
+
+reached  varying (line 4)
+
+       value         why
+a      x[0](y) || y
+block  128
+
+    | not one |
+";
+        assert_eq!(plain_text(text), plain);
         let long = format!("| a | {} |\n", "word ".repeat(40));
         let lines = aligned(&long);
         assert!(lines.lines().all(|line| line.len() <= MAX_COLUMNS), "{lines}");
@@ -257,8 +327,27 @@ block  128
             lines.lines().nth(2).is_some_and(|line| line.starts_with("   word")),
             "{lines}"
         );
-        for odd in ["", "|", "||", "| [a | b](c |", "|---|", "| `a | \n|"] {
+        for odd in [
+            "",
+            "|",
+            "||",
+            "| [a | b](c |",
+            "|---|",
+            "| `a | \n|",
+            "*",
+            "**",
+            "```",
+            "* a",
+        ] {
             aligned(odd);
+            plain_text(odd);
         }
+    }
+
+    #[test]
+    fn prose_without_marks() {
+        let text = "**launch of `k`** ([line 4](file:///a.cu#L4)) in `p`\n\n\n---\n\n*Measured*: **2 x** of `a ** b \\| c`  \n(1) `a[i](j)` may change";
+        let plain = "launch of `k` (line 4) in `p`\n\nMeasured: 2 x of `a ** b | c`\n(1) `a[i](j)` may change\n";
+        assert_eq!(plain_text(text), plain);
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use gridfuse_analysis::base::db::{Database, SourceFile, Workspace};
 use gridfuse_analysis::host::Host;
+use gridfuse_codeactions::api::source_edit::SourceEdit;
 use salsa::{Cancelled, Database as _};
 use tokio::sync::{Notify, mpsc};
 use tower_lsp_server::Client;
@@ -30,6 +31,7 @@ use super::project::Project;
 use super::trust::Trust;
 use crate::bounds::Bounds;
 use crate::hints::{Hints, WantedHints};
+use crate::made::{self, Made};
 use crate::manifests::Manifests;
 use crate::measure::lacking::Lacking;
 
@@ -57,6 +59,8 @@ pub struct Shared {
     pub project: Project,
     /// What the compiler said in the last measurement.
     pub build_errors: Arc<BuildErrors>,
+    /// Directories of which all sources are in the database.
+    pub scanned: Vec<PathBuf>,
     changes: u64,
 }
 
@@ -68,6 +72,7 @@ impl Shared {
             documents: BTreeMap::new(),
             project: Project::default(),
             build_errors: Arc::default(),
+            scanned: Vec::new(),
             changes: 0,
         }
     }
@@ -111,6 +116,8 @@ pub struct State {
     /// How long a request may take before it is answered with what is known.
     pub patience: Duration,
     pages: Arc<Pages>,
+    /// What the edits that were offered make of programs.
+    made: Arc<Mutex<Made>>,
     shared: Mutex<Shared>,
     initialized: AtomicBool,
     shut_down: AtomicBool,
@@ -147,6 +154,9 @@ pub struct Snapshot {
     /// The client leads to another machine to measure on.
     client_measures_elsewhere: bool,
     machine: Arc<Machine>,
+    /// What the edits that were offered make of programs.
+    made: Arc<Mutex<Made>>,
+    scanned: Vec<PathBuf>,
     changes: u64,
 }
 
@@ -163,6 +173,26 @@ impl Snapshot {
     pub fn measures_elsewhere(&self, path: &Path) -> bool {
         let runner = || self.manifests.of(path).and_then(|manifest| manifest.runner.as_ref());
         self.client_measures_elsewhere || runner().is_some()
+    }
+
+    /// All sources are known of a workspace folder, or a file's directory, that a path lies in.
+    pub fn knows_all_around(&self, path: &Path) -> bool {
+        self.scanned.iter().any(|directory| path.starts_with(directory))
+    }
+
+    /// Remembers what an edit makes of the program, for the case that the client applies it.
+    pub fn remember(&self, edit: &SourceEdit) {
+        if let Some((before, after)) = made::step_of(&self.db, edit) {
+            let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            made.remember(before, after);
+        }
+    }
+
+    /// An edit takes back what an offered one has made, and nobody has touched the program since.
+    pub fn is_untouched(&self, edit: &SourceEdit) -> bool {
+        // Not held while files are read: that may be given up for a change.
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        made.is_taken_back_by(&self.db, edit)
     }
 
     /// The file at `path`.
@@ -252,6 +282,7 @@ impl State {
             machine: Arc::default(),
             patience: late::patience(),
             pages: Arc::new(Pages::new(allowed.disk)),
+            made: Arc::default(),
             shared: Mutex::new(Shared::new()),
             initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
@@ -284,6 +315,8 @@ impl State {
             build_errors: shared.build_errors.clone(),
             client_measures_elsewhere: shared.project.client_runner.is_some(),
             machine: self.machine.clone(),
+            made: self.made.clone(),
+            scanned: shared.scanned.clone(),
             changes: shared.changes,
         }
     }

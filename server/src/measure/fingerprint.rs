@@ -26,12 +26,17 @@ pub fn of_text(text: &str) -> u64 {
     hash.0
 }
 
+/// A number for the code of a file.
 #[salsa::tracked(returns(copy))]
-fn of_file(db: &dyn Db, file: SourceFile) -> u64 {
-    let text = file.text(db);
+pub fn of_file(db: &dyn Db, file: SourceFile) -> u64 {
+    of_code(&file.text(db))
+}
+
+/// A number for code.
+pub fn of_code(text: &str) -> u64 {
     let mut hash = Fnv::new();
-    for token in tokens(&text).iter().filter(|token| token.kind != TokenKind::Comment) {
-        hash.add(token.text(&text).as_bytes());
+    for token in tokens(text).iter().filter(|token| token.kind != TokenKind::Comment) {
+        hash.add(token.text(text).as_bytes());
         hash.add(&[0]);
     }
     hash.0

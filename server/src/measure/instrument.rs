@@ -7,11 +7,12 @@ use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 use gridfuse_codeactions::api::source_edit::TextEdit;
 use gridfuse_codeactions::edit::lex::{code_words, identifiers};
 
-use crate::collected::started;
-use crate::launches::{LaunchSite, by_function, in_file, place_in};
+use crate::collected::{launches_others, started};
+use crate::launches::{LaunchSite, in_file, place_in};
 use crate::line_index::line_index;
 use crate::measure::Request;
 use crate::measure::report::{self, LeftOut};
@@ -70,16 +71,17 @@ impl Sites {
 
 /// The names of the kernels that launch others, themselves or by way of a device function, in a program's files.
 pub fn launching_kernels(db: &Database, files: &[SourceFile]) -> BTreeSet<String> {
-    let functions = || files.iter().flat_map(|file| items(db, *file).functions.iter().copied());
-    let launches = |function: FunctionItem<'_>| by_function(db, function).iter().any(LaunchSite::device_side);
-    let mut reached: BTreeSet<String> = functions()
-        .filter(|function| launches(*function))
+    // Of the runtime, which launches what is collected, every name would count as one of the program's.
+    let files = || files.iter().filter(|file| !is_runtime_header(db, **file));
+    let own = || files().flat_map(|file| items(db, *file).functions.iter().copied());
+    let mut reached: BTreeSet<String> = own()
+        .filter(|function| launches_others(db, *function))
         .map(|function| unqualified(function.name(db)).to_owned())
         .collect();
     // A function whose text names one of them may call it.
     loop {
         let names = |function: FunctionItem<'_>| identifiers(&function.text(db)).any(|word| reached.contains(word));
-        let more: Vec<String> = functions()
+        let more: Vec<String> = own()
             .filter(|function| {
                 let signature = function.signature(db);
                 (signature.kernel || signature.device) && !reached.contains(unqualified(function.name(db)))
@@ -92,7 +94,7 @@ pub fn launching_kernels(db: &Database, files: &[SourceFile]) -> BTreeSet<String
         }
         reached.extend(more);
     }
-    functions()
+    own()
         .filter(|function| function.signature(db).kernel)
         .map(|function| unqualified(function.name(db)).to_owned())
         .filter(|name| reached.contains(name))

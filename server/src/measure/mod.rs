@@ -33,7 +33,7 @@ mod remote;
 pub mod report;
 mod run;
 pub mod served;
-mod state_directory;
+pub mod state_directory;
 pub mod tune;
 mod variant;
 
@@ -223,7 +223,7 @@ fn prepare(
     for recipe in &request.recipes {
         let mut project = load()?;
         let targets = targets(&project, &request.file, request.within);
-        match recipe.apply(&mut project, &request.file, targets, &request.set)? {
+        match recipe.apply(&mut project, &request.file, targets.places, &request.set)? {
             Ok(applied) => {
                 let sources = sources(&project, request, kernels, sites)?;
                 prepared.push(Prepared {

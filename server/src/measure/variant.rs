@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_codeactions::api::rewrite::{Axis, Measured, Options, Rewrite};
+use gridfuse_codeactions::api::rewrite::{Axis, Measured, Offered, Options, Rewrite, Target};
 use gridfuse_codeactions::api::source_edit::map_range;
-use gridfuse_codeactions::handlers::of_launches;
+use gridfuse_codeactions::handlers::{of_launches, of_places};
 
-use crate::changes::{Change, NoEdit, edit_of, take};
+use crate::changes::{Change, NoEdit, edit_at_place, edit_of, take};
 use crate::cli::Project;
+use crate::collected;
 use crate::launches::{in_file, overlapping};
 
 /// Rewrites applied one after the other: `threshold+aggregate-block`.
@@ -21,13 +22,14 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Understands `threshold+aggregate-block`.
+    /// Understands `threshold+aggregate-block`, and what is applied to launches that are collected: `retune-grid`.
     pub fn parse(text: &str) -> Result<Recipe, String> {
-        let steps = crate::recipe::steps(text)?.into_iter();
-        Ok(Recipe {
-            name: text.trim().to_owned(),
-            steps: steps.map(|rewrite| (rewrite, Options::default())).collect(),
-        })
+        let steps = match of_collected().find(|rewrite| rewrite.id == text.trim()) {
+            Some(rewrite) => vec![rewrite],
+            None => crate::recipe::steps(text)?,
+        };
+        let steps = steps.into_iter().map(|rewrite| (rewrite, Options::default()));
+        Ok(Recipe::of(text.trim().to_owned(), steps.collect()))
     }
 
     /// Rewrites with options of their own.
@@ -50,6 +52,12 @@ impl Recipe {
             .chain(behind.flat_map(|rewrite| thresholds.clone().map(|first| format!("{}+{}", first.id, rewrite.id))))
             .filter_map(|name| Recipe::parse(&name).ok())
             .collect()
+    }
+
+    /// What can be done with launches that are collected: going back to plain ones, too, as that is what they are compared with.
+    pub fn all_of_collected() -> Vec<Recipe> {
+        let recipe = |rewrite: &'static Rewrite| Recipe::of(rewrite.id.to_owned(), vec![(rewrite, Options::default())]);
+        of_collected().map(recipe).collect()
     }
 
     /// Whether one of its rewrites has this option.
@@ -78,7 +86,11 @@ impl Recipe {
             let mut any = false;
             // Those behind first: what stands in front of them stays where it is, mostly.
             while let Some(target) = targets.pop() {
-                let edit = match edit_of(project, path, target, rewrite, &options) {
+                let made = match rewrite.target {
+                    Target::Launch(_) => edit_of(project, path, target, rewrite, &options),
+                    Target::Place(_) => edit_at_place(project, path, target, rewrite, &options),
+                };
+                let edit = match made {
                     Ok((_, edit)) => edit,
                     // An edit for another launch has taken this one along.
                     Err(NoEdit::NoLaunch) if any => continue,
@@ -86,6 +98,8 @@ impl Recipe {
                         refusals.push(format!("{}: the rewrite before it left no launch", rewrite.id));
                         continue;
                     }
+                    // The same of collected launches.
+                    Err(NoEdit::Refused(..)) if any && !rewrite.target.is_launch() => continue,
                     Err(NoEdit::Unreadable) => return Err(format!("cannot read {}", path.display())),
                     Err(NoEdit::Refused(_, reasons)) => {
                         refusals.extend(
@@ -130,21 +144,47 @@ pub struct Applied {
     pub assumptions: Vec<String>,
 }
 
-/// The device-side launches of a file, all or those that touch `within`, in order.
-pub fn targets(project: &Project, path: &Path, within: Option<TextRange>) -> Vec<TextRange> {
+/// The rewrites of launches that are collected.
+fn of_collected() -> impl Iterator<Item = &'static Rewrite> {
+    of_places().filter(|rewrite| rewrite.target == Target::Place(Offered::Everywhere))
+}
+
+/// What is rewritten.
+#[derive(Debug, Default)]
+pub struct Targets {
+    /// The launches, in order.
+    pub places: Vec<TextRange>,
+    /// A rewrite has collected them already.
+    pub are_collected: bool,
+}
+
+/// The device-side launches of a file, all or those that touch `within`; where there are none, those that a rewrite has collected.
+pub fn targets(project: &Project, path: &Path, within: Option<TextRange>) -> Targets {
     let db = project.host.db();
     let Some(file) = project.host.file(path) else {
-        return Vec::new();
+        return Targets::default();
     };
     let sites = match within {
         Some(range) => overlapping(db, file, range),
         None => in_file(db, file),
     };
-    sites
-        .iter()
-        .filter(|site| site.device_side())
-        .map(|site| site.place.range)
-        .collect()
+    let device = sites.iter().filter(|site| site.device_side());
+    let launches: Vec<TextRange> = device.map(|site| site.place.range).collect();
+    if !launches.is_empty() {
+        return Targets {
+            places: launches,
+            are_collected: false,
+        };
+    }
+    let length = u32::try_from(file.text(db).len()).unwrap_or(u32::MAX);
+    let range = within.unwrap_or(TextRange::new(0, length));
+    let collected = collected::overlapping(db, file, range);
+    let mut places: Vec<TextRange> = collected.iter().map(|found| found.place(db).range).collect();
+    places.sort();
+    Targets {
+        are_collected: !places.is_empty(),
+        places,
+    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,11 @@ use gridfuse_analysis::hir::{self, flow};
 pub fn shown(db: &Database) -> String {
     let mut out = String::new();
     let name = |path: &Path| path.display().to_string();
-    let describe = Describe { db, path: &name };
+    let describe = Describe {
+        db,
+        path: &name,
+        is_untouched: &|_| false,
+    };
     for file in files(db) {
         for found in diagnostics(db, file) {
             let place = |place: FileRange| format!("{}:{:?}", place.file.path(db).display(), place.range);

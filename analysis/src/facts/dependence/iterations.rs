@@ -8,7 +8,7 @@ use super::subscript::Evaluator;
 use super::variables::object;
 use crate::base::db::Db;
 use crate::base::span::Span;
-use crate::facts::launch::{Launchers, launches};
+use crate::facts::launch::{Launchers, grid_stride_limit, launches};
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
 use crate::hir::names::unqualified;
@@ -38,6 +38,8 @@ pub struct LoopDependence<'db> {
     pub span: Span,
     /// Its iterations.
     pub iterations: Iterations<'db>,
+    /// What it goes over, where it's written as a grid-stride loop.
+    pub grid_stride: Option<Span>,
 }
 
 /// For every launch of a function, in the order of [`launches`]: the loops around it, innermost first.
@@ -64,8 +66,10 @@ pub fn loops<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Vec<LoopD
                 stmt: l.stmt,
                 outer: &outer,
             };
+            let limit = grid_stride_limit(db, function, l.stmt);
             around.push(LoopDependence {
                 span: l.span,
+                grid_stride: limit.map(|limit| body.expr(limit).span),
                 iterations: inside.iterations(&own),
             });
         }
@@ -112,8 +116,12 @@ impl<'db> Inside<'_, 'db> {
             _ => return Iterations::Ends(self.span),
         };
         if counted.is_none() && !matches!(body.stmt(self.stmt).kind, StmtKind::RangeFor { .. }) {
+            let reason = match grid_stride_limit(self.db, self.function, self.stmt) {
+                Some(_) => "its stride is the number of threads in the grid, which isn't constant",
+                None => "it has no counter with a constant stride",
+            };
             return Iterations::Unknown(Doubt {
-                reason: "it has no counter with a constant stride".to_owned(),
+                reason: reason.to_owned(),
                 place: None,
                 pair: None,
             });

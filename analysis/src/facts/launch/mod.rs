@@ -39,6 +39,7 @@ pub use pending::pending_launch_limit;
 pub(crate) use pins::Pins;
 pub use places::{Places, statement_places};
 pub use shapes::several_in_sight;
+pub use shared_loops::grid_stride_limit;
 pub use site::{Extent, LaunchFacts, Launchers, LoopAround, Operand, Stream, ThreadCount};
 pub use waits::{Wait, waits_after};
 

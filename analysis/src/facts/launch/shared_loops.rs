@@ -9,7 +9,7 @@ use crate::facts::uniformity::memory::Places as TypePlaces;
 use crate::facts::uniformity::{Level, uniformity};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::only_known_launches;
-use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 
 /// Who shares the iterations of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,25 @@ pub(super) fn shared_loop<'db>(
     body: &Body,
     stmt: StmtId,
 ) -> Option<Shared> {
+    let shared = written_as_shared(db, function, body, stmt)?;
+    // All who share have to agree on where it ends, and nobody else may be there, in another dimension.
+    let level = uniformity(db, function).exprs.get(&shared.limit)?.level;
+    let (agreed, one) = (level <= Level::Grid, only_in_x(db, function));
+    let agreed = match shared.sharing {
+        Sharing::BlockThreads => level <= Level::Block,
+        _ => agreed,
+    };
+    (agreed && one).then_some(shared)
+}
+
+/// What a loop is written to go over where its head is that of a grid-stride loop: `n`. For people: nothing proves that its threads agree.
+pub fn grid_stride_limit<'db>(db: &'db dyn Db, function: FunctionItem<'db>, stmt: StmtId) -> Option<ExprId> {
+    let shared = written_as_shared(db, function, &body(db, function), stmt)?;
+    (shared.sharing == Sharing::Threads).then_some(shared.limit)
+}
+
+/// Who shares the iterations of a loop by its head.
+fn written_as_shared<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, stmt: StmtId) -> Option<Shared> {
     let StmtKind::For {
         init: Some(init),
         cond: Some(cond),
@@ -83,14 +102,7 @@ pub(super) fn shared_loop<'db>(
     } else {
         return None;
     };
-    // All who share have to agree on where it ends, and nobody else may be there, in another dimension.
-    let level = uniformity(db, function).exprs.get(&limit)?.level;
-    let (agreed, one) = (level <= Level::Grid, only_in_x(db, function));
-    let agreed = match sharing {
-        Sharing::BlockThreads => level <= Level::Block,
-        _ => agreed,
-    };
-    (agreed && one).then_some(Shared { sharing, limit })
+    Some(Shared { sharing, limit })
 }
 
 /// All launches of a kernel are known, and none has more than one dimension.

@@ -12,9 +12,10 @@ use gridfuse_analysis::base::span::TextRange;
 use self::program_args::{GIVEN_UP, ProgramArgs, end_on_interrupt, sentence, with_spinner};
 use super::output;
 use super::project::{Project, canonical};
-use super::site::launches_at;
+use super::site::{collected_at, launches_at};
 use super::{CLEAN, CliError, CliResult, FINDINGS, USAGE_OR_IO};
-use crate::launches::{function_at, launching_function_headed_on};
+use crate::collected::launches_others;
+use crate::launches::{function_at, function_headed_on};
 use crate::measure::history::{self, Entry};
 use crate::measure::kernel::Sources;
 use crate::measure::report::Report;
@@ -178,7 +179,6 @@ fn serve(args: &MeasureArgs) -> Result<Measurement, CliError> {
 }
 
 fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Result<Measurement, CliError> {
-    let recipes = recipes(args)?;
     let project = args.program.load(unsaved)?;
     let file = canonical(&args.program.file)?;
     let at = within(args, &project)?;
@@ -189,8 +189,10 @@ fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Resu
             Sources::new(&project, &file, &show)?.host_program(args.kernel.as_deref(), at)?
         }
     };
+    let within = at.or(host.as_ref().and_then(|host| host.within));
+    let recipes = recipes(args, targets(&project, &file, within).are_collected)?;
     let request = Request {
-        within: at.or(host.as_ref().and_then(|host| host.within)),
+        within,
         also: also(args, &recipes)?,
         recipes,
         set: args.set.clone(),
@@ -201,7 +203,10 @@ fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Resu
         Some(file) => {
             let db = project.host.db();
             let launches = targets(&project, &request.file, request.within);
-            let names = launches.iter().filter_map(|launch| function_at(db, file, launch.start));
+            let names = launches
+                .places
+                .iter()
+                .filter_map(|launch| function_at(db, file, launch.start));
             let mut names: Vec<String> = names.map(|function| function.name(db).to_owned()).collect();
             names.dedup();
             (fingerprint::of_program(db, file), names)
@@ -225,10 +230,11 @@ fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Resu
     })
 }
 
-fn recipes(args: &MeasureArgs) -> Result<Vec<Recipe>, CliError> {
+fn recipes(args: &MeasureArgs, of_collected: bool) -> Result<Vec<Recipe>, CliError> {
     let mut recipes: Vec<Recipe> = Vec::new();
     for name in &args.rewrites {
         let more = match name.trim() {
+            "all" if of_collected => Recipe::all_of_collected(),
             "all" => Recipe::all(),
             "none" => Vec::new(),
             _ => vec![Recipe::parse(name)?],
@@ -275,7 +281,10 @@ fn within(args: &MeasureArgs, project: &Project) -> Result<Option<TextRange>, Cl
     if let Some(site) = launches_at(db, file, at).iter().find(|site| site.device_side()) {
         return Ok(Some(site.place.range));
     }
-    match launching_function_headed_on(db, file, at.line - 1) {
+    if let Some(place) = collected_at(db, file, at) {
+        return Ok(Some(place));
+    }
+    match function_headed_on(db, file, at.line - 1, |function| launches_others(db, function)) {
         Some(function) => Ok(Some(function)),
         None => Err(format!("no kernel launches another at {}:{at}", project.show(&path)).into()),
     }

@@ -8,11 +8,9 @@ use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use gridfuse_codeactions::runtime::HEADER;
 
-use super::super::lens::of_a_collected_launch;
 use super::super::markdown::{code, describe, fenced, link};
 use super::super::state::Snapshot;
-use super::{named_at, word};
-use crate::collected::{collectors, kernel_of};
+use super::{collected, named_at, word};
 use crate::launches::{function_at, place_in};
 
 /// The namespace of the runtime.
@@ -53,13 +51,14 @@ pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String,
             Some(before) if name == "launch" => last_word(before),
             _ => name,
         };
-        let launch = collected_launch(snapshot, function, offset);
         let about = aggregator(snapshot, function, object);
-        if launch.is_some() || about.is_some() {
-            return Some((
-                launch.into_iter().chain(about).collect::<Vec<_>>().join("\n---\n\n"),
-                place,
-            ));
+        let launch = collected::hover(snapshot, file, offset);
+        if let Some((launch, place)) = launch {
+            let all: Vec<String> = std::iter::once(launch).chain(about).collect();
+            return Some((all.join("\n---\n\n"), place));
+        }
+        if let Some(about) = about {
+            return Some((about, place));
         }
     }
     if let Some((function, place)) = named_at(snapshot, file, offset) {
@@ -178,31 +177,6 @@ fn declaration<'t>(text: &'t str, name: &str) -> Option<(u32, &'t str)> {
         let declared = rest[..end].trim_end();
         (last_word(declared) == name).then_some((at as u32, declared))
     })
-}
-
-/// What a collected launch is, and what can be done with it. `offset`: somewhere in the launch.
-fn collected_launch(snapshot: &Snapshot, function: FunctionItem<'_>, offset: u32) -> Option<String> {
-    let db = &snapshot.db;
-    let (collector, place) = collectors(db, function).into_iter().find_map(|collector| {
-        let mut places = collector
-            .launches
-            .iter()
-            .map(|launch| place_in(db, function, launch.span));
-        let place = places.find(|place| place.range.touches(offset))?;
-        Some((collector, place))
-    })?;
-    let (child, parent) = (collector.child.name(db), kernel_of(db, function).name(db));
-    let fitting = of_a_collected_launch(snapshot, place);
-    let titles: Vec<&str> = fitting.iter().map(|rewrite| rewrite.title).collect();
-    let fit = match titles.as_slice() {
-        [] => "**no rewrite fits**".to_owned(),
-        [one] => format!("**1 rewrite fits**: {one}"),
-        several => format!("**{} rewrites fit**: {}", several.len(), several.join(", ")),
-    };
-    let (label, answer) = (collector.label(), collector.answer(child));
-    Some(format!(
-        "**launch of `{child}`** in `{parent}`, {label}\n\n{fit}\n\nHow it runs: {answer}.\n"
-    ))
 }
 
 fn aggregator(snapshot: &Snapshot, function: FunctionItem<'_>, name: &str) -> Option<String> {

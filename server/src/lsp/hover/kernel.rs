@@ -8,10 +8,10 @@ use super::super::markdown::{code, describe, fenced, link, table};
 use super::super::measured;
 use super::super::state::Snapshot;
 use super::generated;
-use crate::collected::{CollectedCall, collectors, kernel_of};
+use crate::collected::{collectors, kernel_of};
 use crate::describe::{Describe, launchers, recursion};
-use crate::glance::glance;
-use crate::launches::{LaunchSite, by_function, of_kernel, place_in};
+use crate::glance::{glance, glance_at_collected};
+use crate::launches::{LaunchSite, by_function, of_kernel};
 
 /// At most this many launches of a kernel are listed.
 const MAX_LISTED: usize = 20;
@@ -107,22 +107,22 @@ fn collected_in(describe: &Describe<'_>, kernel: FunctionItem<'_>, home: &str) -
     let db = describe.db;
     let functions = items(db, kernel.file(db)).functions.iter().copied();
     let own = functions.filter(|function| kernel_of(db, *function) == kernel);
-    let rows: Vec<Vec<String>> = own
-        .flat_map(|function| {
-            collectors(db, function)
-                .into_iter()
-                .map(move |collector| (function, collector))
-        })
-        .flat_map(|(function, collector)| {
-            let row = |launch: &CollectedCall| {
-                let place = describe.place(place_in(db, function, launch.span));
-                vec![code(collector.child.name(db)), link(&place, home), collector.label()]
-            };
-            collector.launches.iter().map(row).collect::<Vec<_>>()
-        })
-        .collect();
-    let listed = rows.get(..MAX_LISTED).unwrap_or(&rows);
-    section(&table(&["Launches", "", "how"], listed), rows.len())
+    let mut all = 0;
+    let mut answers = String::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for function in own {
+        for collector in collectors(db, function) {
+            all += collector.launches.len();
+            for call in collector.launches.iter().take(MAX_LISTED - rows.len()) {
+                let launch = describe.collected(function, &collector, call);
+                let (child, place) = (code(&launch.child.name), link(&launch.place, home));
+                let answer = glance_at_collected(&launch).sentence();
+                answers.push_str(&format!("\nLaunch of {child} ({place}): **{answer}**\n"));
+                rows.push(vec![child, place, launch.runs]);
+            }
+        }
+    }
+    answers + &section(&table(&["Launches", "", "how"], &rows), all)
 }
 
 /// In a file that rewrites have changed, launches of a kernel may be collected anywhere.

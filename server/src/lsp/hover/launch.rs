@@ -5,7 +5,7 @@ use super::super::pages::Pages;
 use super::super::state::Snapshot;
 use crate::describe::{dependence_rows, launching, recursion, told_rewrites};
 use crate::glance::{Glance, glance};
-use crate::schema::{Launch, Operand};
+use crate::schema::{Launch, Operand, RewriteVerdict, Uniformity};
 
 /// The text about a launch: the answer first, then what it is made of. `measured` says how much a rewrite has brought, where that is known.
 pub fn markdown(launch: &Launch, measured: &str, snapshot: &Snapshot) -> String {
@@ -24,7 +24,7 @@ pub fn markdown(launch: &Launch, measured: &str, snapshot: &Snapshot) -> String 
         code(&launch.count.per_grid)
     ));
     if !launch.rewrites.is_empty() {
-        out.push_str(&answer(launch, measured));
+        out.push_str(&answer(&glance(launch), Glance::obstacle(launch), measured));
         out.push_str("---\n\n");
     }
     out.push_str(&table(&["", ""], &facts(launch, home)));
@@ -37,14 +37,13 @@ pub fn markdown(launch: &Launch, measured: &str, snapshot: &Snapshot) -> String 
     }
     if !launch.rewrites.is_empty() {
         out.push('\n');
-        out.push_str(&rewrites(launch, home, &snapshot.pages));
+        out.push_str(&rewrites(told_rewrites(launch), home, &snapshot.pages));
     }
     out
 }
 
-/// Whether something can be done, what is best, how much it brought, and what it takes for granted.
-fn answer(launch: &Launch, measured: &str) -> String {
-    let glance = glance(launch);
+/// Whether something can be done, what is best, how much it brought, and what it takes for granted; `obstacle`: why nothing can be done.
+pub fn answer(glance: &Glance<'_>, obstacle: Option<String>, measured: &str) -> String {
     let mut out = format!("**{}**", words(&glance.sentence()));
     if !measured.is_empty() {
         out.push_str(&format!(" — {}", words(measured)));
@@ -54,7 +53,7 @@ fn answer(launch: &Launch, measured: &str) -> String {
         Some(_) => glance
             .assumptions()
             .map(|assumptions| format!("Takes for granted: {assumptions}.")),
-        None => Glance::obstacle(launch).map(|obstacle| format!("Mostly because {obstacle}.")),
+        None => obstacle.map(|obstacle| format!("Mostly because {obstacle}.")),
     };
     if let Some(line) = line {
         out.push_str(&format!("{}\n\n", words(&line)));
@@ -65,12 +64,7 @@ fn answer(launch: &Launch, measured: &str) -> String {
 fn facts(launch: &Launch, home: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     let mut row = |what: &str, text: String| rows.push(vec![format!("*{what}*"), text]);
-    let cause = launch.divergence.why.as_ref();
-    let cause = cause.map(|cause| format!(": {}", note(cause, home)));
-    row(
-        "reached",
-        format!("{}{}", launch.divergence.level, cause.unwrap_or_default()),
-    );
+    row("reached", reached(&launch.divergence, home));
     if let Some(first) = launch.loops.first() {
         row("in a loop", link(first, home));
     }
@@ -108,6 +102,13 @@ fn facts(launch: &Launch, home: &str) -> Vec<Vec<String>> {
     rows
 }
 
+/// Which threads get there, and why not all.
+pub fn reached(divergence: &Uniformity, home: &str) -> String {
+    let cause = divergence.why.as_ref();
+    let cause = cause.map(|cause| format!(": {}", note(cause, home)));
+    format!("{}{}", divergence.level, cause.unwrap_or_default())
+}
+
 fn dependences(launch: &Launch, home: &str) -> Vec<Vec<String>> {
     dependence_rows(launch)
         .into_iter()
@@ -117,7 +118,7 @@ fn dependences(launch: &Launch, home: &str) -> Vec<Vec<String>> {
                 [] => words(row.because),
                 places => format!("{}: {}", words(row.because), places.join(", ")),
             };
-            vec![row.of, row.verdict.to_string(), because]
+            vec![words(&row.of), row.verdict.to_string(), because]
         })
         .collect()
 }
@@ -139,7 +140,25 @@ fn operands(launch: &Launch, home: &str) -> String {
 }
 
 fn operand(what: &str, operand: &Operand, home: &str) -> Vec<String> {
-    let uniformity = &operand.uniformity;
+    let mut why = whys(&operand.uniformity, home);
+    if operand.changes_in_loop {
+        why.push("changes in the loop".to_string());
+    }
+    value(what, &operand.text, &operand.uniformity, &why)
+}
+
+/// A row about a value.
+pub fn value(what: &str, text: &str, uniformity: &Uniformity, why: &[String]) -> Vec<String> {
+    vec![
+        what.to_string(),
+        code(text),
+        uniformity.level.to_string(),
+        why.join("; "),
+    ]
+}
+
+/// Why a value isn't more uniform, and what its level takes for granted.
+pub fn whys(uniformity: &Uniformity, home: &str) -> Vec<String> {
     let mut why: Vec<String> = uniformity.why.iter().map(|cause| note(cause, home)).collect();
     for cause in &uniformity.assumes {
         let first = uniformity.assumes.iter().find(|other| other.text == cause.text);
@@ -148,22 +167,14 @@ fn operand(what: &str, operand: &Operand, home: &str) -> Vec<String> {
             why.push(format!("assumes {}", note(cause, home)));
         }
     }
-    if operand.changes_in_loop {
-        why.push("changes in the loop".to_string());
-    }
-    vec![
-        what.to_string(),
-        code(&operand.text),
-        uniformity.level.to_string(),
-        why.join("; "),
-    ]
+    why
 }
 
 /// Verdicts with numbers for the reasons, which come below, each once: several rewrites mostly share them.
-fn rewrites(launch: &Launch, home: &str, pages: &Pages) -> String {
+pub fn rewrites<'a>(verdicts: impl Iterator<Item = &'a RewriteVerdict>, home: &str, pages: &Pages) -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut rows = Vec::new();
-    for rewrite in told_rewrites(launch) {
+    for rewrite in verdicts {
         let mut numbers: Vec<String> = Vec::new();
         for reason in &rewrite.reasons {
             let text = note(reason, home);

@@ -1,5 +1,6 @@
 //! Hover: a launch, its arguments and config, a kernel, and what rewrites have added.
 
+mod collected;
 mod device_sync;
 mod generated;
 pub mod kernel;
@@ -15,7 +16,7 @@ use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use tower_lsp_server::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 
 use super::convert::path_of;
-use super::markdown::{aligned, describe};
+use super::markdown::{aligned, describe, plain_text};
 use super::measured;
 use super::state::Snapshot;
 use crate::launches::{LaunchSite, function_at, overlapping, place_in};
@@ -27,10 +28,7 @@ pub fn hover(snapshot: &Snapshot, params: &HoverParams) -> Option<Hover> {
     let offset = snapshot.offset(file, at.position);
     let (text, place) = content(snapshot, file, offset)?;
     Some(Hover {
-        contents: HoverContents::Markup(MarkupContent {
-            kind: MarkupKind::Markdown,
-            value: for_client(snapshot, text),
-        }),
+        contents: HoverContents::Markup(for_client(snapshot, text)),
         range: Some(snapshot.range(place)),
     })
 }
@@ -49,10 +47,7 @@ pub fn known(snapshot: &Snapshot, params: &HoverParams) -> Option<Hover> {
     });
     text.push_str("\nThe verdicts of the rewrites are still being worked out: point here again in a moment.\n");
     Some(Hover {
-        contents: HoverContents::Markup(MarkupContent {
-            kind: MarkupKind::Markdown,
-            value: for_client(snapshot, text),
-        }),
+        contents: HoverContents::Markup(for_client(snapshot, text)),
         range: Some(snapshot.range(site.place)),
     })
 }
@@ -69,7 +64,16 @@ pub fn unknown() -> Hover {
 }
 
 /// The text as the client can show it.
-pub fn for_client(snapshot: &Snapshot, text: String) -> String {
+pub fn for_client(snapshot: &Snapshot, text: String) -> MarkupContent {
+    let (kind, value) = match snapshot.session.plain_hovers {
+        true => (MarkupKind::PlainText, plain_text(&text)),
+        false => (MarkupKind::Markdown, page_for_client(snapshot, text)),
+    };
+    MarkupContent { kind, value }
+}
+
+/// The text as a document in Markdown.
+pub fn page_for_client(snapshot: &Snapshot, text: String) -> String {
     if snapshot.session.aligned_tables {
         return aligned(&text);
     }
@@ -79,7 +83,7 @@ pub fn for_client(snapshot: &Snapshot, text: String) -> String {
 /// The text about what stands at `offset`, and the place that it is about: the narrowest thing there.
 pub fn content(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String, FileRange)> {
     let db = &snapshot.db;
-    if let Some(found) = generated::at(snapshot, file, offset) {
+    if let Some(found) = generated::at(snapshot, file, offset).or_else(|| collected::hover(snapshot, file, offset)) {
         return Some(found);
     }
     let here = overlapping(db, file, TextRange::empty(offset));

@@ -1,0 +1,310 @@
+//! Rendered snippets whose messages, labels and notes fit the terminal. Source lines and places stay as they are, and so do commands, which
+//! are copied.
+
+use super::fitted_table::known_width;
+
+/// A label that has less room than this beside what it marks stands below.
+const LEAST_ROOM: usize = 28;
+
+/// How far the lines after the first of a message are indented where its headline is longer than this.
+const MESSAGE_HANG: usize = 8;
+
+/// How a command begins, after its title.
+const COMMAND: &str = ": gridfuse ";
+
+/// How a command begins that stands in a sentence.
+const QUOTED_COMMAND: &str = "`gridfuse ";
+
+/// What marks code, and what leads from a label to it.
+const MARKS: [char; 6] = [' ', '|', '^', '-', '_', '~'];
+
+/// A rendered text whose lines fit the terminal, where it's known how wide that is.
+pub fn fitted(rendered: &str) -> String {
+    match known_width() {
+        Some(width) => fitted_in(rendered, width),
+        None => rendered.to_owned(),
+    }
+}
+
+fn fitted_in(rendered: &str, width: usize) -> String {
+    let lines: Vec<String> = rendered.split('\n').map(|line| line_in(line, width)).collect();
+    lines.join("\n")
+}
+
+/// A line: characters, each with the escape sequences before it, which take no room.
+struct Line<'t> {
+    cells: Vec<(&'t str, char)>,
+    /// Escape sequences after the last character.
+    tail: &'t str,
+}
+
+impl<'t> Line<'t> {
+    fn of(text: &'t str) -> Line<'t> {
+        let mut cells = Vec::new();
+        let mut from = 0;
+        let mut chars = text.char_indices();
+        while let Some((at, c)) = chars.next() {
+            if c != '\u{1b}' {
+                cells.push((&text[from..at], c));
+                from = at + c.len_utf8();
+                continue;
+            }
+            // `ESC [ 1 m`
+            for (_, c) in chars.by_ref() {
+                if c.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+        }
+        Line {
+            cells,
+            tail: &text[from..],
+        }
+    }
+
+    fn plain(&self) -> Vec<char> {
+        self.cells.iter().map(|(_, c)| *c).collect()
+    }
+
+    fn part(&self, from: usize, to: usize) -> String {
+        let mut out = String::new();
+        for (escapes, c) in &self.cells[from..to] {
+            out.push_str(escapes);
+            out.push(*c);
+        }
+        out
+    }
+}
+
+/// How a line is continued.
+struct Layout {
+    /// Where its text begins.
+    text: usize,
+    /// What stands before the text on the lines after the first.
+    before: String,
+    /// The text has no room on the first line.
+    below: bool,
+    /// From here on nothing is broken.
+    command: Option<usize>,
+}
+
+fn line_in(text: &str, width: usize) -> String {
+    let line = Line::of(text);
+    let plain = line.plain();
+    let layout = match plain.len() <= width {
+        true => None,
+        false => layout(&plain, width),
+    };
+    // No room for anything.
+    let Some(layout) = layout.filter(|layout| layout.before.chars().count() + LEAST_ROOM / 2 <= width) else {
+        return text.to_owned();
+    };
+    let hang = layout.before.chars().count();
+    let mut out = line.part(0, layout.text);
+    let mut column = layout.text;
+    if layout.below {
+        out.truncate(out.trim_end().len());
+        out.push_str(&format!("\n{}", layout.before));
+        column = hang;
+    }
+    let mut is_first = true;
+    for (from, to) in words(&plain, layout.text, layout.command) {
+        let length = to - from;
+        if !is_first && column + length > width {
+            out.truncate(out.trim_end().len());
+            out.push_str(&format!("\n{}", layout.before));
+            column = hang;
+        }
+        out.push_str(&line.part(from, to));
+        column += length;
+        // The blank after it.
+        if to < plain.len() {
+            out.push_str(&line.part(to, to + 1));
+            column += 1;
+        }
+        is_first = false;
+    }
+    out + line.tail
+}
+
+/// The words of a text from `start` on, each from its first character to the blank after it. A command is one word.
+fn words(plain: &[char], start: usize, command: Option<usize>) -> Vec<(usize, usize)> {
+    let mut words = Vec::new();
+    let mut from = start;
+    let mut is_quoted_command = false;
+    for (at, c) in plain.iter().enumerate().skip(start) {
+        match c {
+            '`' => is_quoted_command = !is_quoted_command && begins(plain, at, QUOTED_COMMAND),
+            ' ' if !is_quoted_command && command.is_none_or(|command| at < command) => {
+                words.push((from, at));
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push((from, plain.len()));
+    words
+}
+
+fn begins(plain: &[char], at: usize, with: &str) -> bool {
+    plain[at..].iter().copied().take(with.len()).eq(with.chars())
+}
+
+/// How a line that is too long is continued; `None`: not at all.
+fn layout(plain: &[char], width: usize) -> Option<Layout> {
+    let first = plain.iter().position(|c| *c != ' ')?;
+    match plain[first] {
+        '|' => label(plain, first, width),
+        '=' => Some(message(plain, plain.len().min(first + 2))),
+        // `--> a.cu:1:2` and `::: b.cu:3:4` are places, `12 | …` is source.
+        '-' | ':' => None,
+        _ if is_source(&plain[first..]) => None,
+        _ => Some(message(plain, first)),
+    }
+}
+
+fn is_source(plain: &[char]) -> bool {
+    let digits = plain.iter().take_while(|c| c.is_ascii_digit()).count();
+    digits > 0 && matches!(plain[digits..], [' ', '|', ..])
+}
+
+/// A headline, a note or what follows it, from `first` on: continued below what it says.
+fn message(plain: &[char], first: usize) -> Layout {
+    let mut text = first;
+    // `warning[id]: `, `help: `, `assumes `
+    let is_head = |c: &char| c.is_ascii_alphanumeric() || "[]-".contains(*c);
+    let head = plain[first..].iter().take_while(|c| is_head(c)).count();
+    if begins(plain, first + head, ": ") {
+        text = first + head + 2;
+    } else if begins(plain, first, "assumes ") {
+        text = first + "assumes ".len();
+    }
+    // `(12) `
+    let digits = plain.iter().skip(text + 1).take_while(|c| c.is_ascii_digit()).count();
+    if plain.get(text) == Some(&'(') && digits > 0 && begins(plain, text + 1 + digits, ") ") {
+        text += digits + 3;
+    }
+    let hang = match text - first > MESSAGE_HANG + 4 {
+        true => first + MESSAGE_HANG,
+        false => text,
+    };
+    let command = (text.saturating_sub(2)..plain.len()).find(|at| begins(plain, *at, COMMAND));
+    Layout {
+        text,
+        before: " ".repeat(hang),
+        below: false,
+        command: command.map(|at| at + 2),
+    }
+}
+
+/// What is said of marked code: continued below itself, or, where the marks leave no room for it, below these.
+fn label(plain: &[char], gutter: usize, width: usize) -> Option<Layout> {
+    let text = gutter + plain[gutter..].iter().position(|c| !MARKS.contains(c))?;
+    let below = text + LEAST_ROOM > width;
+    let hang = match below {
+        false => text,
+        true => {
+            let marks = text - plain[..text].iter().rev().take_while(|c| **c == ' ').count();
+            let run = plain[..marks]
+                .iter()
+                .rev()
+                .take_while(|c| !matches!(c, ' ' | '|'))
+                .count();
+            Some(marks - run)
+                .filter(|hang| hang + LEAST_ROOM <= width)
+                .unwrap_or(gutter + 2)
+        }
+    };
+    // The lines that lead to labels below go on.
+    let before: String = plain[..hang]
+        .iter()
+        .map(|c| if *c == '|' { '|' } else { ' ' })
+        .collect();
+    Some(Layout {
+        text,
+        before,
+        below,
+        command: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fitted_in, line_in};
+
+    const RENDERED: &str = "\u{1b}[1m\u{1b}[33mwarning[serialized-launches]\u{1b}[0m: child grids of `expand` run one at a time: all threads of a block launch into the same stream
+  --> a/very/long/path/that/leads/to/some/directory/far/away/bfs.cu:49:9
+   |
+48 |     if (count > 0) {
+   |         --------- only threads with `count > 0` get here, and only some of these
+49 |         expand<<<(count + 127) / 128, 128>>>(col, dist, deepest, level, begin, count);
+   |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ serialized with the other launches of the block
+   |
+   = help: let one grid run all rounds, and ask `gridfuse explain bfs.cu:49` how that is done
+help: Collect launches per grid: gridfuse rewrite bfs.cu --at 49:9 --apply aggregate-grid
+            assumes grids of `expand` are independent of each other in all that they do
+note: (1) grids of `expand` are independent of each other in all that they do";
+
+    #[test]
+    fn messages_labels_and_notes_are_continued() {
+        let expected = "\u{1b}[1m\u{1b}[33mwarning[serialized-launches]\u{1b}[0m: child grids of
+        `expand` run one at a time: all threads
+        of a block launch into the same stream
+  --> a/very/long/path/that/leads/to/some/directory/far/away/bfs.cu:49:9
+   |
+48 |     if (count > 0) {
+   |         ---------
+   |         only threads with `count > 0` get
+   |         here, and only some of these
+49 |         expand<<<(count + 127) / 128, 128>>>(col, dist, deepest, level, begin, count);
+   |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+   |         serialized with the other launches
+   |         of the block
+   |
+   = help: let one grid run all rounds, and ask
+           `gridfuse explain bfs.cu:49` how that
+           is done
+help: Collect launches per grid:
+      gridfuse rewrite bfs.cu --at 49:9 --apply aggregate-grid
+            assumes grids of `expand` are
+                    independent of each other in
+                    all that they do
+note: (1) grids of `expand` are independent of
+          each other in all that they do";
+        assert_eq!(fitted_in(RENDERED, 49), expected);
+        // A label that has room beside what it marks goes on there.
+        let label = "
+   |         --------- only threads with `count > 0` get
+   |                   here, and only some of these
+";
+        assert!(fitted_in(RENDERED, 57).contains(label));
+        assert_eq!(fitted_in(RENDERED, 200), RENDERED);
+        assert_eq!(fitted_in(RENDERED, 5), RENDERED);
+    }
+
+    #[test]
+    fn nothing_is_lost() {
+        let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace() && *c != '|').collect() };
+        for width in 0..130 {
+            assert_eq!(letters(&fitted_in(RENDERED, width)), letters(RENDERED), "{width}");
+        }
+        for odd in [
+            "",
+            "   |",
+            "   | ^",
+            "\u{1b}",
+            "\u{1b}[1m",
+            "=",
+            "   =",
+            "12 |",
+            "a: ",
+            "   | ^ ä",
+            "(1) ",
+        ] {
+            for width in 0..40 {
+                line_in(odd, width);
+                line_in(&format!("{odd}{}", "wörd ".repeat(20)), width);
+            }
+        }
+    }
+}
