@@ -2,6 +2,7 @@
 # Shows on a GPU what `gridfuse measure` and `gridfuse tune` have to do there, in one go, and checks each:
 #
 #   table             a table of all rewrites of breadth-first search
+#   recursion-*       what is best for a kernel that launches itself: a worklist, or launches that are collected
 #   broken-rewrite    a rewrite that is broken on purpose is caught, and the difference located
 #   many-launches     200,000 tiny launches of one grid, and their rewrites
 #   serial-launches   200,704 launches that do not finish in time, while their rewrites do
@@ -17,7 +18,8 @@
 #
 # In the root of the repository; needs nvcc, python3 and an NVIDIA GPU. The exit code is 1 when something was not as it has to be.
 set -eu
-only=table,broken-rewrite,many-launches,serial-launches,kernel,tune-bfs,tune-gc,tune-sssp
+only=table,recursion-quadtree-flat,recursion-quadtree-skewed,recursion-quicksort
+only=$only,broken-rewrite,many-launches,serial-launches,kernel,tune-bfs,tune-gc,tune-sssp
 only=$only,search-bfs,search-bt,search-cc,search-mstf,search-sssp
 if [ "${1:-}" = --only ]; then
     only=$2
@@ -84,6 +86,18 @@ if wanted table; then
     holds "$out/table.json" 'r["original"]["outcome"] == "ran" and all(agrees(name) for name in v if ran(name))'
     holds "$out/table.json" 'sum(map(ran, v)) >= 10'
 fi
+
+# NAME PROGRAM ARGUMENTS
+recursion() {
+    wanted "$1" || return 0
+    measure "$1" "tests/corpus/$2.cu" --args "$3" --repeat 3 --rewrites optimize,flatten-recursion,aggregate-block,aggregate-grid
+    holds "$out/$1.json" 'len(v) == 4 and all(map(agrees, v))'
+    # `optimize` takes the best of them, or one that is as fast but for what runs differ by.
+    holds "$out/$1.json" 'v["optimize"]["median_ms"] <= 1.5 * min(one["median_ms"] for one in v.values())'
+}
+recursion recursion-quadtree-flat qt '--variant recursive --input flat --repeat 1'
+recursion recursion-quadtree-skewed qt '--variant recursive --input skewed --repeat 1'
+recursion recursion-quicksort qs '--variant naive --input skewed --repeat 1'
 
 if wanted broken-rewrite; then
     # The rewrite itself is right; then the child forgets the last neighbour of each vertex.
