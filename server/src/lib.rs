@@ -26,6 +26,7 @@ mod manifests;
 mod measure;
 mod recipe;
 pub mod schema;
+mod steps_back;
 
 pub use cli::main;
 pub use lsp::{Allowed, serve};

@@ -452,6 +452,89 @@ fn the_header_goes_with_the_last_rewrite() {
     assert_eq!(files.read("gridfuse.cuh"), edited);
 }
 
+/// What a command has changed comes back to the byte, whatever the rewritten code says; not once somebody has edited it.
+#[test]
+fn any_rewrite_is_taken_back_until_somebody_edits() {
+    let program = |path: &str| fs::read_to_string(workspace::root().join(path)).unwrap();
+    let cases = [
+        ("tests/corpus/bt_malloc.cu", "place<<<", "optimize", "places.launch("),
+        ("tests/corpus/bt_malloc.cu", "place<<<", "aggregate-malloc", "place<<<"),
+        (
+            "tests/fixtures/host_iteration/managed_flag.cu",
+            "do {",
+            "outline-iteration",
+            "gridfuse::run_rounds<",
+        ),
+    ];
+    for (path, launch, id, made) in cases {
+        let before = program(path);
+        let files = directory(&[("a.cu", before.as_bytes())]);
+        let line = |part: &str| {
+            let text = files.read("a.cu");
+            let found = text.lines().position(|line| line.contains(part));
+            (found.unwrap_or_else(|| panic!("{part} in {text}")) + 1).to_string()
+        };
+        let words = ["rewrite", "a.cu", "--at", &line(launch), "--apply", id, "--in-place"];
+        gridfuse(files.path(), &words).expect_code(0);
+        let rewritten = files.read("a.cu");
+        assert_ne!(rewritten, before, "{id}");
+        let at = line(made);
+        let revert = || gridfuse(files.path(), &["revert", "a.cu", "--at", &at, "--in-place"]);
+        let edited = format!("{rewritten}int mine;\n");
+        files.write("a.cu", edited.as_bytes());
+        let told = revert();
+        assert_ne!(
+            (told.code, files.read("a.cu")),
+            (Some(0), format!("{before}int mine;\n")),
+            "{id}"
+        );
+        files.write("a.cu", rewritten.as_bytes());
+        let told = revert().expect_code(0);
+        assert_eq!((told.stderr.as_str(), files.read("a.cu")), ("", before), "{id}");
+        assert!(!files.file("gridfuse.cuh").exists(), "{id}: {}", told.story());
+    }
+}
+
+/// Only what stands at the place is taken back, not the last step.
+#[test]
+fn other_functions_stay_rewritten() {
+    let pair = |n: u32| {
+        format!(
+            "__global__ void child{n}(int* out) {{ out[threadIdx.x] = {n}; }}\n\
+             __global__ void parent{n}(int* out, const int* row) {{\n    \
+             if (row[threadIdx.x] > 0) child{n}<<<1, 32>>>(out + 32 * threadIdx.x);\n}}\n"
+        )
+    };
+    let text = format!(
+        "{}{}int main() {{ parent1<<<1, 32>>>(0, 0); parent2<<<1, 32>>>(0, 0); }}\n",
+        pair(1),
+        pair(2)
+    );
+    let files = directory(&[("a.cu", text.as_bytes())]);
+    let run_at = |part: &str, words: &[&str]| {
+        let text = files.read("a.cu");
+        let line = text.lines().position(|line| line.contains(part)).unwrap() + 1;
+        let line = line.to_string();
+        let at = [&[words[0], "a.cu", "--at", &line], &words[1..], &["--in-place"]].concat();
+        gridfuse(files.path(), &at).expect_code(0);
+        files.read("a.cu")
+    };
+    run_at("child1<<<", &["rewrite", "--apply", "aggregate-block"]);
+    let both = run_at("child2<<<", &["rewrite", "--apply", "aggregate-block"]);
+    let second_alone = run_at("child1_launches.launch(", &["revert"]);
+    assert!(
+        second_alone.contains("child2_launches.launch(") && second_alone.contains("child1<<<1, 32>>>"),
+        "{second_alone}"
+    );
+    files.write("a.cu", both.as_bytes());
+    let first_alone = run_at("child2_launches.launch(", &["revert"]);
+    assert!(
+        first_alone.contains("child1_launches.launch(") && first_alone.contains("child2<<<1, 32>>>"),
+        "{first_alone}"
+    );
+    assert_eq!(run_at("child1_launches.launch(", &["revert"]), text);
+}
+
 #[test]
 fn who_mistypes_is_told_what_was_meant() {
     let files = files();

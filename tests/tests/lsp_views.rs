@@ -619,7 +619,10 @@ fn collected_launches_are_shown_as_launches() {
     let title = resolved["command"]["title"].as_str().unwrap();
     contains(title, &["1 collected launch · ", " rewrites"]);
     let hints = hints(&mut client, &path);
-    for hint in [("grid: varies", "(count + 127) / 128"), ("varies", "count")] {
+    for hint in [
+        ("grid: varies", "(count + kExpandBlock - 1) / kExpandBlock"),
+        ("varies", "count"),
+    ] {
         let has = hints
             .iter()
             .any(|(label, text)| label == hint.0 && hint.1.ends_with(text));
@@ -635,7 +638,7 @@ fn collected_launches_are_shown_as_launches() {
             "\n---\n",
             "one grid runs all grids of `expand` that a grid launches here",
             "| *reached* | varying",
-            "| *grid* | `(count + 127) / 128` | varying |",
+            "| *grid* | `(count + kExpandBlock - 1) / kExpandBlock` | varying |",
             "| *block* | `kExpandBlock` | constant |",
             "| `count` | `count` | varying |",
             "Go back to plain launches",
@@ -647,11 +650,11 @@ fn collected_launches_are_shown_as_launches() {
         found.is_sorted() && found.iter().all(Option::is_some),
         "{found:?}: {told}"
     );
-    let (told, _) = hover(&mut client, &path, "launch((count + 127)", "launch((cou".len());
+    let (told, _) = hover(&mut client, &path, "launch((count + k", "launch((cou".len());
     contains(
         &told,
         &[
-            "**grid size** of the launch of `expand`: `(count + 127) / 128`",
+            "**grid size** of the launch of `expand`: `(count + kExpandBlock - 1) / kExpandBlock`",
             "each thread may have a value of its own",
         ],
     );

@@ -121,7 +121,8 @@ __device__ __forceinline__ void visit_body(
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n || dist[v] != level) return;
     int begin = row[v], count = row[v + 1] - begin;
-    if (count > 0) expands.launch((count + 127) / 128, kExpandBlock, {begin, count});
+    if (count > 0) expands.launch((count + kExpandBlock - 1) / kExpandBlock, kExpandBlock,
+                                  {begin, count});
 }
 
 __global__ void visit(const int* row, const int* col, int* dist, int level, int n,

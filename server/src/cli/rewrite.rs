@@ -12,7 +12,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Family, Options, Rewrite, Target};
-use gridfuse_codeactions::api::source_edit::map_range;
+use gridfuse_codeactions::api::source_edit::{SourceEdit, map_range};
 use gridfuse_codeactions::handlers::{REWRITES, of_places, rewrite_by_id};
 use gridfuse_codeactions::runtime::together;
 
@@ -30,6 +30,7 @@ use crate::launches::{LaunchSite, in_file};
 use crate::line_index::line_index;
 use crate::made::{self, REVERT};
 use crate::recipe;
+use crate::steps_back::{self, Step};
 
 /// Arguments of `rewrite`.
 #[derive(Debug, Args)]
@@ -155,11 +156,15 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     }
     let left_over = changes::left_over(&project, &changes);
     if in_place {
+        let step = Step::of(&changes);
         write_in_place(&project, changes, out)?;
         if let Some(before) = before
             && rewrites.iter().all(|rewrite| rewrite.id != REVERT)
         {
             made::write(before, made::program(project.host.db(), &BTreeMap::new()));
+            if let Some(step) = step {
+                step.keep();
+            }
         }
         for path in changes::delete(&project, &left_over) {
             writeln!(out, "deleted {}", project.show(&path))?;
@@ -273,13 +278,10 @@ fn apply(
     changes: &mut BTreeMap<PathBuf, Change>,
 ) -> Result<TextRange, Stop> {
     let id = rewrite.id;
-    let made = match rewrite.target {
-        Target::Place(_) => edit_at_place(project, path, target, rewrite, options),
-        Target::Launch(_) => match (
-            edit_of(project, path, target, rewrite, options),
-            after_collecting(rewrite),
-        ) {
-            (Err(NoEdit::NoLaunch), Some(other)) => edit_at_place(project, path, target, other, options),
+    let made = match kept_of(project, path, target, rewrite) {
+        Some((place, edit, true)) => Ok((place, edit)),
+        kept => match (edit_by(project, path, target, rewrite, options), kept) {
+            (Err(NoEdit::Refused(..)), Some((place, edit, _))) => Ok((place, edit)),
             (made, _) => made,
         },
     };
@@ -312,6 +314,48 @@ fn apply(
     let after_edits = edit.edits.get(path).map_or(target, |list| map_range(target, list));
     take(project, &edit, changes)?;
     Ok(after_edits)
+}
+
+/// The edit of a rewrite.
+fn edit_by(
+    project: &Project,
+    path: &Path,
+    target: TextRange,
+    rewrite: &'static Rewrite,
+    options: &Options,
+) -> Result<(FileRange, SourceEdit), NoEdit> {
+    if !rewrite.target.is_launch() {
+        return edit_at_place(project, path, target, rewrite, options);
+    }
+    match (
+        edit_of(project, path, target, rewrite, options),
+        after_collecting(rewrite),
+    ) {
+        (Err(NoEdit::NoLaunch), Some(other)) => edit_at_place(project, path, target, other, options),
+        (made, _) => made,
+    }
+}
+
+/// What leads back from what commands have made here, and whether nobody has changed anything since, in other files either.
+fn kept_of(
+    project: &Project,
+    path: &Path,
+    target: TextRange,
+    rewrite: &Rewrite,
+) -> Option<(FileRange, SourceEdit, bool)> {
+    if rewrite.id != REVERT {
+        return None;
+    }
+    let file = project.host.file(path)?;
+    let mut edit = steps_back::back(project, path, target)?;
+    let is_untouched = project.is_untouched(&edit);
+    if !is_untouched {
+        edit.assumptions.push(Reason {
+            text: "what has changed in other files since then doesn't need the code as the rewrite left it".to_owned(),
+            place: None,
+        });
+    }
+    Some((FileRange { file, range: target }, edit, is_untouched))
 }
 
 /// Tells reasons or assumptions on standard error.
@@ -417,7 +461,7 @@ mod tests {
     use super::*;
     use gridfuse_codeactions::api::refusal::Ineligible;
     use gridfuse_codeactions::api::rewrite::{Launches, Measured, OptionSpec, RewriteCtx, Undo};
-    use gridfuse_codeactions::api::source_edit::{SourceEdit, TextEdit};
+    use gridfuse_codeactions::api::source_edit::TextEdit;
 
     type Applied = Result<SourceEdit, Ineligible>;
 
