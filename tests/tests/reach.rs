@@ -9,7 +9,7 @@ use gridfuse_tests::reach::{self, Launch, Offers, Record};
 
 /// The variable that asks for every offer to be compiled; otherwise it is one in so many.
 const ALL: &str = "GRIDFUSE_REACH_ALL";
-const EVERY: usize = 24;
+const EVERY: usize = 40;
 
 #[test]
 fn no_number_falls() {
