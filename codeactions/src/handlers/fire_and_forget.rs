@@ -150,7 +150,10 @@ fn launch_into(site: &Site<'_>, edit: &mut EditBuilder<'_>) {
         .text
         .get(style::line_start(&site.text, end)..style::line_end(&site.text, end));
     let longer = added.len().max(if replaced > 0 { STREAM.len() } else { 0 });
-    let width = line.map_or(0, |line| style::columns(line.trim_end()) + longer - replaced);
+    // The stream may stand on another line than the last one.
+    let width = line.map_or(0, |line| {
+        (style::columns(line.trim_end()) + longer).saturating_sub(replaced)
+    });
     let is_plain =
         site.source(site.facts.span) == was::plain(&site.text, here.range, &style, &name, &config, &arguments);
     // Comments among its parts would be lost.

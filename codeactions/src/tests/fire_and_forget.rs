@@ -13,6 +13,11 @@ fn becomes(launch: &str, expected: &str) -> Vec<String> {
 
 #[test]
 fn configurations() {
+    // The stream is longer than the line that the launch ends on.
+    becomes(
+        "child<<<1, 32, 0, static_cast<cudaStream_t>(nullptr)>>>(out,\nbegin,\ncount);",
+        "<<<1, 32, 0, cudaStreamFireAndForget>>>",
+    );
     becomes(
         "child<<<1, 32>>>(out, begin, count);",
         "child<<<1, 32, 0, cudaStreamFireAndForget>>>(out",
