@@ -1,6 +1,7 @@
 //! Launches that a rewrite has made into calls of a collector: `gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena);` at the
 //! top of a function, and `children.launch(…)` where a launch stood. A loop or a recursion of grids that has become one grid is one, too.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use gridfuse_analysis::base::db::{Database, Db, SourceFile};
@@ -11,11 +12,12 @@ use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprId, ExprKind, body};
-use gridfuse_codeactions::api::rewrite::{Offered, Options, Rewrite, Target};
+use gridfuse_codeactions::api::rewrite::{Axis, Layer, Offered, Options, Rewrite, Target, Undo};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
-use gridfuse_codeactions::handlers::of_places;
+use gridfuse_codeactions::handlers::{of_launches, of_places};
 
 use crate::launches::{LaunchSite, by_function, overlap, place_in};
+use crate::made::REVERT;
 
 /// How a declaration of a collector begins.
 const AGGREGATOR: &str = "gridfuse::Aggregator<";
@@ -157,12 +159,64 @@ pub fn argument_names(db: &dyn Db, collector: &Collector<'_>) -> Vec<String> {
     fields.split(';').map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// The rewrites that can be applied to a collected launch, each with its edit.
-pub fn fitting(db: &Database, place: FileRange) -> Vec<(&'static Rewrite, SourceEdit)> {
-    let everywhere = of_places().filter(|rewrite| rewrite.target == Target::Place(Offered::Everywhere));
-    everywhere
+/// The rewrites that can be applied to a collected launch, each with its edit, in the order of a menu.
+pub fn fitting(db: &Database, place: FileRange, collector: &Collector<'_>) -> Vec<(&'static Rewrite, SourceEdit)> {
+    in_order(Some(collector))
+        .into_iter()
         .filter_map(|rewrite| Some((rewrite, rewrite.apply(db, place, &Options::default()).ok()?)))
         .collect()
+}
+
+/// What a rewrite does to collected launches, in the order of a menu.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tends {
+    /// More launches become one, as a rule the faster, the more.
+    Faster,
+    /// It may save launches.
+    Perhaps,
+    /// Fewer launches become one.
+    Slower,
+    /// It takes them back.
+    Back,
+}
+
+impl Collector<'_> {
+    /// What a rewrite that is offered everywhere does to launches that are collected here.
+    pub fn tends(&self, rewrite: &Rewrite) -> Tends {
+        let granularity = self.granularity.split('<').next().unwrap_or_default();
+        match rewrite.undo {
+            _ if rewrite.id == REVERT => Tends::Back,
+            Undo::Layer(Layer::Collected(other)) if rank(other) > rank(granularity) => Tends::Faster,
+            Undo::Layer(Layer::Collected(_)) => Tends::Slower,
+            _ => Tends::Perhaps,
+        }
+    }
+}
+
+/// The rewrites that are offered everywhere, in the order of a menu at a collected launch, or elsewhere.
+pub fn in_order(collector: Option<&Collector<'_>>) -> Vec<&'static Rewrite> {
+    let everywhere = of_places().filter(|rewrite| rewrite.target == Target::Place(Offered::Everywhere));
+    let mut found: Vec<&'static Rewrite> = everywhere.collect();
+    if let Some(collector) = collector {
+        let of = |rewrite: &Rewrite| match rewrite.undo {
+            Undo::Layer(Layer::Collected(name)) => rank(name),
+            _ => None,
+        };
+        found.sort_by_key(|rewrite| (collector.tends(rewrite), Reverse(of(rewrite))));
+    }
+    found
+}
+
+/// How many launches become one at a granularity, by its place among those that `tune` tries; `None`: none of them.
+fn rank(granularity: &str) -> Option<u8> {
+    let mut collecting = of_launches().filter(|rewrite| match rewrite.undo {
+        Undo::Layer(Layer::Collected(name)) => name == granularity,
+        _ => false,
+    });
+    match collecting.next()?.tunes? {
+        Axis::Granularity(rank) => Some(rank),
+        _ => None,
+    }
 }
 
 /// The launches of a function that a rewrite has collected.
@@ -470,7 +524,7 @@ mod tests {
 
     use gridfuse_codeactions::runtime::PARTS;
 
-    use super::{COLLECTORS, TAKES, collectors, kernel_of};
+    use super::{COLLECTORS, Collector, TAKES, Tends, collectors, kernel_of};
 
     #[test]
     fn collectors_are_seen_with_their_launches() -> Result<(), &'static str> {
@@ -597,6 +651,31 @@ void run(int n) {
         assert_eq!(started.iter().map(|start| start.kernel).collect::<Vec<_>>(), [sweep]);
         let call = "gridfuse::launch_loop<sweep_loop>(n, 32, 0, 0, {n}, n)";
         assert_eq!(started[0].span.text(&run.text(db)), call);
+        Ok(())
+    }
+
+    #[test]
+    fn what_collects_more_launches_comes_first() -> Result<(), &'static str> {
+        let mut host = Host::new();
+        let file = host.set_file("/a.cu".as_ref(), "__global__ void k() {}\n");
+        let child = *items(host.db(), file).functions.first().ok_or("no kernel")?;
+        let ids = |granularity: &str| -> Vec<(&str, Tends)> {
+            let collector = Collector {
+                name: "ks".to_owned(),
+                granularity: granularity.to_owned(),
+                child,
+                launches: Vec::new(),
+            };
+            let in_order = super::in_order(Some(&collector)).into_iter();
+            in_order.map(|rewrite| (rewrite.id, collector.tends(rewrite))).collect()
+        };
+        let per_block = ids("PerBlock");
+        assert_eq!(per_block[0], ("retune-grid-stream", Tends::Faster));
+        assert_eq!(per_block.last(), Some(&("revert", Tends::Back)));
+        assert!(per_block.contains(&("retune-warp", Tends::Slower)));
+        assert_eq!(ids("PerMultiBlock<8>")[3], ("add-threshold", Tends::Perhaps));
+        // Nothing collects more.
+        assert_eq!(ids("PerGridInStream")[0], ("add-threshold", Tends::Perhaps));
         Ok(())
     }
 

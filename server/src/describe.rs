@@ -24,7 +24,7 @@ use gridfuse_codeactions::handlers::optimize::plan_of;
 use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 
 use crate::best_title::title_at;
-use crate::collected::{CollectedCall, Collector, argument_names, fitting, kernel_of};
+use crate::collected::{CollectedCall, Collector, Tends, argument_names, fitting, kernel_of};
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, is_wait, overlap, place_in};
 use crate::line_index::line_index;
 use crate::made::REVERT;
@@ -317,7 +317,7 @@ impl<'a> Describe<'a> {
     ) -> schema::CollectedLaunch {
         let place = place_in(self.db, function, launch.span);
         let child = self.function(collector.child);
-        let mut fitting = fitting(self.db, place);
+        let mut fitting = fitting(self.db, place, collector);
         for (rewrite, edit) in &mut fitting {
             if rewrite.id == REVERT && (self.is_untouched)(edit) {
                 edit.assumptions.clear();
@@ -352,6 +352,11 @@ impl<'a> Describe<'a> {
                 .collect(),
             config: values(&launch.config, &mut config.into_iter()),
             args: values(&launch.arguments, &mut names.into_iter()),
+            faster: fitting
+                .iter()
+                .map(|(rewrite, _)| rewrite)
+                .find(|rewrite| collector.tends(rewrite) == Tends::Faster)
+                .map(|rewrite| rewrite.id),
             rewrites: fitting
                 .iter()
                 .map(|(rewrite, edit)| schema::RewriteVerdict {

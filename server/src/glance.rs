@@ -24,11 +24,14 @@ pub fn glance(launch: &Launch) -> Glance<'_> {
 
 /// The answer about a launch that a rewrite has collected. Taking that back is the best only where nothing else can be done.
 pub fn glance_at_collected(launch: &CollectedLaunch) -> Glance<'_> {
-    let glance = of_verdicts(launch.rewrites.iter());
-    let onward = launch.rewrites.iter().find(|rewrite| rewrite.rewrite != REVERT);
+    let mut rewrites = launch.rewrites.iter();
+    let best = match launch.rewrites.as_slice() {
+        [only] if only.rewrite == REVERT => Some(only),
+        _ => rewrites.find(|rewrite| Some(rewrite.rewrite) == launch.faster),
+    };
     Glance {
-        best: onward.or(glance.best),
-        ..glance
+        best,
+        ..of_verdicts(launch.rewrites.iter())
     }
 }
 
@@ -67,7 +70,11 @@ impl Glance<'_> {
     /// `11 rewrites fit; best: run small grids as a loop, collect launches per grid`, without a full stop.
     pub fn sentence(&self) -> String {
         let Some(best) = self.best else {
-            return "no rewrite fits".to_owned();
+            return match self.fit {
+                0 => "no rewrite fits".to_owned(),
+                1 => "1 rewrite fits; it is unlikely to be faster".to_owned(),
+                fit => format!("{fit} rewrites fit; none is likely to be faster"),
+            };
         };
         let steps: Vec<String> = match &best.plan {
             Some(plan) => plan.steps.iter().map(|step| in_words(&step.rewrite)).collect(),

@@ -1,20 +1,22 @@
-//! What commands have changed by rewrites, kept in the user's state directory: while nobody has edited it, `revert` gives back what was
-//! there, to the byte and for any rewrite, also for those whose result doesn't say what it was made of.
+//! What rewrites have changed: while nobody has edited it, `revert` gives back what was there, to the byte and for any rewrite, also for
+//! those whose result doesn't say what it was made of. Commands keep it in the user's state directory, the server in memory.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use gridfuse_analysis::base::db::{Database, Db, Workspace};
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
-use gridfuse_codeactions::api::source_edit::{SourceEdit, TextEdit};
+use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::source_edit::{SourceEdit, TextEdit, apply_to_text};
 use gridfuse_codeactions::runtime::HEADER_NAME;
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, DiffOp, TextDiff};
 
 use crate::changes::Change;
-use crate::cli::Project;
 use crate::launches::function_at;
 use crate::measure::fingerprint;
 use crate::measure::state_directory;
@@ -49,19 +51,33 @@ impl Step {
     /// The step that changes are. The runtime header isn't part of it: what else includes it may need what it has.
     pub fn of(changes: &BTreeMap<PathBuf, Change>) -> Option<Step> {
         let changed = changes.iter().filter(|(path, _)| !is_header(path));
-        let files = changed.filter_map(|(path, change)| {
-            Some(Before {
-                path: path.clone(),
-                text: change.before.as_deref()?.to_owned(),
-                after: fingerprint::of_text(&change.after),
-            })
+        let files =
+            changed.filter_map(|(path, change)| Some(Before::of(path, change.before.as_deref()?, &change.after)));
+        Step::with(files.collect())
+    }
+
+    /// The step that an edit is where it is applied to what is known; `None`: it doesn't fit.
+    pub fn of_edit(db: &dyn Db, edit: &SourceEdit) -> Option<Step> {
+        let changed = edit.edits.iter().filter(|(path, _)| !is_header(path));
+        let files = changed.map(|(path, list)| {
+            let before = text_of(db, path)?;
+            let after = apply_to_text(path, &before, list).ok()?;
+            Some(Before::of(path, &before, &after))
         });
-        let files: Vec<Before> = files.collect();
-        let bytes: usize = files.iter().map(|file| file.text.len()).sum();
-        (!files.is_empty() && bytes <= MOST_BYTES).then_some(Step {
+        Step::with(files.collect::<Option<_>>()?)
+    }
+
+    fn with(files: Vec<Before>) -> Option<Step> {
+        let step = Step {
             version: VERSION,
             files,
-        })
+        };
+        (!step.files.is_empty() && step.bytes() <= MOST_BYTES).then_some(step)
+    }
+
+    /// The length of the texts that it keeps.
+    pub fn bytes(&self) -> usize {
+        self.files.iter().map(|file| file.text.len()).sum()
     }
 
     /// Keeps it for the next command. What can't be written is forgotten: then `revert` knows what the code says.
@@ -91,30 +107,58 @@ impl Step {
     }
 
     /// All that it has changed is as it left it.
-    fn fits(&self, text: &dyn Fn(&Path) -> Option<String>) -> bool {
+    fn fits(&self, text: &dyn Fn(&Path) -> Option<Arc<str>>) -> bool {
         let mut files = self.files.iter();
         files.all(|file| text(&file.path).is_some_and(|text| fingerprint::of_text(&text) == file.after))
     }
+
+    /// All that it has changed is in a workspace as it left it.
+    pub fn was_last(&self, db: &dyn Db) -> bool {
+        self.fits(&|path| text_of(db, path))
+    }
 }
 
-/// What leads back from what commands have made of the function around a place: all their steps that have changed it, the last one first.
+impl Before {
+    fn of(path: &Path, before: &str, after: &str) -> Before {
+        Before {
+            path: path.to_path_buf(),
+            text: before.to_owned(),
+            after: fingerprint::of_text(after),
+        }
+    }
+}
+
+/// The text of a file of the workspace.
+fn text_of(db: &dyn Db, path: &Path) -> Option<Arc<str>> {
+    let file = Workspace::try_get(db)?.files(db).get(path).copied()?;
+    Some(file.text(db))
+}
+
+/// The steps that commands have kept, the last one at the end; none where they can't be read.
+pub fn kept() -> Vec<Step> {
+    directory().map_or_else(Vec::new, |directory| read(&directory))
+}
+
+/// What leads back from what steps have made of the function around a place: all those that have changed it, the last one first.
 /// `None`: there is none, or somebody has edited one of the files.
-pub fn back(project: &Project, path: &Path, place: TextRange) -> Option<SourceEdit> {
-    back_by(&read(&directory()?), project, path, place)
-}
-
-fn back_by(steps: &[Step], project: &Project, path: &Path, place: TextRange) -> Option<SourceEdit> {
-    let db = project.host.db();
-    let known = |path: &Path| project.host.file(path).map(|file| file.text(db).to_string());
-    let function = function_at(db, project.host.file(path)?, place.start);
+pub fn back(db: &Database, steps: &[Step], path: &Path, place: TextRange) -> Option<SourceEdit> {
+    let known = |path: &Path| text_of(db, path);
+    let now = known(path)?;
+    // Most programs are none that a rewrite has made: one number tells.
+    let number = fingerprint::of_text(&now);
+    let left_it = |step: &Step| step.files.iter().any(|file| file.path == path && file.after == number);
+    if !steps.iter().any(left_it) {
+        return None;
+    }
+    let function = function_at(db, Workspace::try_get(db)?.files(db).get(path).copied()?, place.start);
     let mut lines = match function {
         Some(function) => lines_of(
-            &known(path)?,
+            &now,
             TextRange::new(function.start(db), function.start(db) + function.text(db).len() as u32),
         ),
-        None => lines_of(&known(path)?, place),
+        None => lines_of(&now, place),
     };
-    let mut texts: BTreeMap<PathBuf, String> = BTreeMap::new();
+    let mut texts: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
     // Each step leads to another program: none is taken twice.
     let mut left: Vec<&Step> = steps.iter().collect();
     loop {
@@ -128,7 +172,11 @@ fn back_by(steps: &[Step], project: &Project, path: &Path, place: TextRange) -> 
         });
         let Some(index) = next else { break };
         let step = left.remove(index);
-        texts.extend(step.files.iter().map(|file| (file.path.clone(), file.text.clone())));
+        texts.extend(
+            step.files
+                .iter()
+                .map(|file| (file.path.clone(), file.text.as_str().into())),
+        );
         // What the step has made is gone with it.
         let before = function.and_then(|function| lines_of_function(path, texts.get(path)?, function.name(db)));
         let Some(before) = before else { break };
@@ -143,6 +191,14 @@ fn back_by(steps: &[Step], project: &Project, path: &Path, place: TextRange) -> 
         edits,
         ..SourceEdit::default()
     })
+}
+
+/// What taking a step back takes for granted where something else has changed since.
+pub fn others_need_nothing() -> Reason {
+    Reason {
+        text: "what has changed in other files since then doesn't need the code as the rewrite left it".to_owned(),
+        place: None,
+    }
 }
 
 /// The lines of the first function of a text that has this name and a body.
@@ -163,6 +219,21 @@ fn lines_of_function(path: &Path, text: &str, name: &str) -> Option<Range<usize>
 fn lines_of(text: &str, range: TextRange) -> Range<usize> {
     let line = |at: u32| text.get(..at as usize).map_or(0, |before| before.matches('\n').count());
     line(range.start)..line(range.end) + 1
+}
+
+/// One of the lines of a place is one that the last of these steps has changed in this file.
+pub fn has_changed(db: &dyn Db, steps: &[Step], path: &Path, place: TextRange) -> bool {
+    let Some(now) = text_of(db, path) else { return false };
+    let number = fingerprint::of_text(&now);
+    let lines = lines_of(&now, place);
+    let own = |step: &Step| {
+        step.files
+            .iter()
+            .find(|file| file.path == path && file.after == number)
+            .cloned()
+    };
+    let last = steps.iter().rev().find_map(own);
+    last.is_some_and(|last| changes_lines(&last.text, &now, &lines))
 }
 
 /// Whether some of these lines of the text after are new, or others stood between them before.
@@ -262,8 +333,8 @@ mod tests {
     fn a_step_fits_what_it_left() {
         let step = step("a\n", "b\n");
         assert_eq!(step.files.len(), 1);
-        assert!(step.fits(&|_| Some("b\n".to_owned())));
-        assert!(!step.fits(&|_| Some("b \n".to_owned())) && !step.fits(&|_| None));
+        assert!(step.fits(&|_| Some("b\n".into())));
+        assert!(!step.fits(&|_| Some("b \n".into())) && !step.fits(&|_| None));
     }
 
     #[test]

@@ -41,8 +41,9 @@ Code that was added after the launch may need the order in which things happen n
 launching thread, or change what a collected grid will read. Where that isn't excluded, `revert` says what it assumes. It assumes nothing
 where no code of the workspace has changed since the rewrite: the program becomes what it was.
 
-On the command line it also takes back what the rewritten code doesn't tell (`aggregate-malloc`, `outline-iteration`, fixes), to the byte:
-`rewrite --in-place` keeps what it changes in the user's state directory. That counts until somebody edits a file that it has changed.
+It also takes back, to the byte, what the rewritten code doesn't tell (`aggregate-malloc`, `outline-iteration`; on the command line fixes, too)
+until somebody edits a file that the rewrite has changed: `rewrite --in-place` keeps what it changes in the user's state directory, an editor's
+server in memory.
 
 ## Before
 ```cuda

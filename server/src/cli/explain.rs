@@ -262,10 +262,15 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         if let Some(guard) = &count.guard {
             writeln!(out, "  guarded     line {}", guard.start.line)?;
         }
+        // Anybody sees that it's a number, or none.
+        let size = match count.child_size {
+            "tiny" => " (tiny)",
+            _ => "",
+        };
         writeln!(
             out,
-            "  child grid  {} threads ({}); {} in all",
-            count.child_threads, count.child_size, count.total_threads
+            "  child grid  {} threads{size}; {} in all",
+            count.child_threads, count.total_threads
         )?;
     }
     writeln!(out, "  recursive   {}", recursion(&launch.count))?;
@@ -274,7 +279,11 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     }
     writeln!(out, "  stream      {}", launch.stream)?;
     if let Some(threads) = &launch.threads {
-        writeln!(out, "  threads     {} (from {})", threads.text, threads.form)?;
+        writeln!(
+            out,
+            "  work for    `{}` threads: the grid has so many, rounded up to whole blocks",
+            threads.text
+        )?;
     }
     let looped = !launch.loops.is_empty();
     let header: &[&str] = if looped {

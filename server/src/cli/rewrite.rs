@@ -347,13 +347,10 @@ fn kept_of(
         return None;
     }
     let file = project.host.file(path)?;
-    let mut edit = steps_back::back(project, path, target)?;
+    let mut edit = steps_back::back(project.host.db(), &steps_back::kept(), path, target)?;
     let is_untouched = project.is_untouched(&edit);
     if !is_untouched {
-        edit.assumptions.push(Reason {
-            text: "what has changed in other files since then doesn't need the code as the rewrite left it".to_owned(),
-            place: None,
-        });
+        edit.assumptions.push(steps_back::others_need_nothing());
     }
     Some((FileRange { file, range: target }, edit, is_untouched))
 }

@@ -11,12 +11,12 @@ use gridfuse_analysis::diagnostics::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::in_recursion;
 use gridfuse_codeactions::api::refusal::Reason;
-use gridfuse_codeactions::api::rewrite::{Launches, Offered, Options, Rewrite, Target, Undo, Verdict};
+use gridfuse_codeactions::api::rewrite::{Launches, Options, Rewrite, Target, Undo, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::{TextEdit, apply_to_text};
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
-use gridfuse_codeactions::handlers::{REWRITES, launch_rewrite, of_launches, of_places, place_rewrite};
+use gridfuse_codeactions::handlers::{REWRITES, launch_rewrite, of_launches, place_rewrite};
 use gridfuse_codeactions::runtime::HEADER_NAME;
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
@@ -28,7 +28,7 @@ use super::convert::path_of;
 use super::measure;
 use super::state::Snapshot;
 use crate::best_title::title_at;
-use crate::collected::{self, launches_others};
+use crate::collected::{self, in_order, launches_others};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
@@ -37,6 +37,7 @@ use crate::leftover::{self, Edited};
 use crate::line_index::line_index;
 use crate::made::REVERT;
 use crate::measure::kernel::Sources;
+use crate::steps_back;
 
 /// The protocol's code for a request that is right but cannot be fulfilled.
 const REQUEST_FAILED: i64 = -32803;
@@ -436,9 +437,9 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
         .filter(|diagnostic| overlap(diagnostic.place.range, range))
         .collect();
     let mut offer = |fix: &Rewrite, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
-        let Ok(mut edit) = fix.apply(db, place, &Options::default()) else {
-            return;
-        };
+        let applied = fix.apply(db, place, &Options::default()).ok();
+        let kept = || (fix.id == REVERT).then(|| kept_at(snapshot, place)).flatten();
+        let Some(mut edit) = applied.or_else(kept) else { return };
         // What isn't taken back needn't be remembered: that looks at every file.
         match fix.undo {
             _ if fix.id == REVERT => {
@@ -482,10 +483,27 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
             offer(fix, wait, Some(found));
         }
     }
-    for fix in of_places().filter(|fix| fix.target == Target::Place(Offered::Everywhere)) {
+    let collected = collected::overlapping(db, file, range);
+    for fix in in_order(collected.first().map(|found| &found.collector)) {
         offer(fix, FileRange { file, range }, None);
     }
     found
+}
+
+/// What leads back from the rewrites that this session has made, where the code doesn't say what it was made of.
+fn kept_at(snapshot: &Snapshot, place: FileRange) -> Option<SourceEdit> {
+    let (db, path) = (&snapshot.db, place.file.path(&snapshot.db));
+    let steps = snapshot.applied_steps();
+    // At what has changed, and at a launch of a function that has: anywhere else it would be in the way.
+    let is_here = !steps.is_empty()
+        && (!overlapping(db, place.file, place.range).is_empty()
+            || steps_back::has_changed(db, &steps, path, place.range));
+    if !is_here {
+        return None;
+    }
+    let mut edit = steps_back::back(db, &steps, path, place.range)?;
+    edit.assumptions.push(steps_back::others_need_nothing());
+    Some(edit)
 }
 
 /// The title in a menu, with how many things the rewrite assumes: `Collect launches per block — 1 assumption`. What they are, the edit's
@@ -555,6 +573,7 @@ fn edit(snapshot: &Snapshot, site: &LaunchSite<'_>, rewrite: &'static Rewrite) -
         .edit(&snapshot.db, site.id, &Options::default())
         .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;
     snapshot.remember(&edit);
+    snapshot.remember_step(&edit);
     workspace_edit(snapshot, &edit, &title_at(&snapshot.db, rewrite, site.id))
 }
 

@@ -19,7 +19,7 @@ use super::convert::path_of;
 use super::measure;
 use super::measured;
 use super::state::Snapshot;
-use crate::collected;
+use crate::collected::{self, Collector};
 use crate::describe::has_twin;
 use crate::launches::{LaunchSite, REPLACES_WAIT, by_function, place_in, wait_for};
 
@@ -130,13 +130,15 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
         return Ok(lens);
     }
     let sites = launches_in(snapshot, function);
-    let calls: Vec<FileRange> = collected::collectors(&snapshot.db, function)
-        .iter()
-        .flat_map(|collector| &collector.launches)
-        .map(|launch| place_in(&snapshot.db, function, launch.span))
-        .collect();
+    let collectors = collected::collectors(&snapshot.db, function);
+    let collected = collectors.iter().flat_map(|collector| {
+        let calls = collector.launches.iter();
+        calls.map(move |call| (place_in(&snapshot.db, function, call.span), collector))
+    });
+    let collected: Vec<(FileRange, &Collector<'_>)> = collected.collect();
+    let calls: Vec<FileRange> = collected.iter().map(|(place, _)| *place).collect();
     let at = lens.range.start;
-    let usable = || usable_rewrites(snapshot, &sites, &calls);
+    let usable = || usable_rewrites(snapshot, &sites, &collected);
     let launches = titled_launches(sites.len(), calls.len());
     let places = || sites.iter().map(|site| site.place).chain(calls.iter().copied());
     lens.command = Some(match data.counts {
@@ -183,12 +185,6 @@ fn span_of(snapshot: &Snapshot, places: impl Iterator<Item = FileRange>) -> Opti
         start: ranges.first()?.start,
         end: ranges.iter().map(|range| range.end).max()?,
     })
-}
-
-/// The rewrites that can be applied to a collected launch.
-pub fn of_a_collected_launch(snapshot: &Snapshot, place: FileRange) -> Vec<&'static Rewrite> {
-    let fitting = collected::fitting(&snapshot.db, place).into_iter();
-    fitting.map(|(rewrite, _)| rewrite).collect()
 }
 
 /// A lens that says how many launches there are, while it isn't known what can be done with them.
@@ -246,10 +242,11 @@ fn count(n: usize, one: &str) -> String {
 }
 
 /// How many different rewrites can be applied to one of the launches at least, or to one of those that are collected.
-fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[FileRange]) -> usize {
+fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[(FileRange, &Collector<'_>)]) -> usize {
     let mut usable = BTreeSet::new();
-    for place in collected {
-        usable.extend(of_a_collected_launch(snapshot, *place).iter().map(|rewrite| rewrite.id));
+    for (place, collector) in collected {
+        let fitting = collected::fitting(&snapshot.db, *place, collector);
+        usable.extend(fitting.iter().map(|(rewrite, _)| rewrite.id));
     }
     for site in sites {
         for rewrite in of_launches() {

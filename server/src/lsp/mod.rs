@@ -24,6 +24,7 @@ mod project;
 mod publish;
 mod server;
 mod state;
+mod steps;
 mod trust;
 mod tuned;
 

@@ -28,12 +28,14 @@ use super::measure::Running;
 use super::pages::Pages;
 use super::passage::ProgressEnds;
 use super::project::Project;
+use super::steps::Steps;
 use super::trust::Trust;
 use crate::bounds::Bounds;
 use crate::hints::{Hints, WantedHints};
 use crate::made::{self, Made};
 use crate::manifests::Manifests;
 use crate::measure::lacking::Lacking;
+use crate::steps_back::Step;
 
 /// How often a query is run again, at most, as one of another request that it waited for has failed.
 const MOST_FAILURES_OF_OTHERS: usize = 8;
@@ -118,6 +120,8 @@ pub struct State {
     pages: Arc<Pages>,
     /// What the edits that were offered make of programs.
     made: Arc<Mutex<Made>>,
+    /// The edits that were offered, to be taken back.
+    steps: Arc<Mutex<Steps>>,
     shared: Mutex<Shared>,
     initialized: AtomicBool,
     shut_down: AtomicBool,
@@ -156,6 +160,8 @@ pub struct Snapshot {
     machine: Arc<Machine>,
     /// What the edits that were offered make of programs.
     made: Arc<Mutex<Made>>,
+    /// The edits that were offered, to be taken back.
+    steps: Arc<Mutex<Steps>>,
     scanned: Vec<PathBuf>,
     changes: u64,
 }
@@ -186,6 +192,20 @@ impl Snapshot {
             let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
             made.remember(before, after);
         }
+    }
+
+    /// Remembers what an edit changes, for the case that the client applies it.
+    pub fn remember_step(&self, edit: &SourceEdit) {
+        if let Some(step) = Step::of_edit(&self.db, edit) {
+            let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+            steps.offer(&self.db, step);
+        }
+    }
+
+    /// The edits that the client has applied, the last one at the end.
+    pub fn applied_steps(&self) -> Vec<Step> {
+        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        steps.applied(&self.db)
     }
 
     /// An edit takes back what an offered one has made, and nobody has touched the program since.
@@ -283,6 +303,7 @@ impl State {
             patience: late::patience(),
             pages: Arc::new(Pages::new(allowed.disk)),
             made: Arc::default(),
+            steps: Arc::default(),
             shared: Mutex::new(Shared::new()),
             initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
@@ -316,6 +337,7 @@ impl State {
             client_measures_elsewhere: shared.project.client_runner.is_some(),
             machine: self.machine.clone(),
             made: self.made.clone(),
+            steps: self.steps.clone(),
             scanned: shared.scanned.clone(),
             changes: shared.changes,
         }

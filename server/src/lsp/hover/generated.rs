@@ -55,7 +55,7 @@ pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String,
         let launch = collected::hover(snapshot, file, offset);
         if let Some((launch, place)) = launch {
             let all: Vec<String> = std::iter::once(launch).chain(about).collect();
-            return Some((all.join("\n---\n\n"), place));
+            return Some((all.join("\n\n---\n\n"), place));
         }
         if let Some(about) = about {
             return Some((about, place));
