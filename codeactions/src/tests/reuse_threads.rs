@@ -64,6 +64,12 @@ fn the_host_stays_as_it_is() {
 }
 
 #[test]
+fn blanks_are_as_the_code_has_them() {
+    let tight = LAUNCH.replace("(count + 31) / 32", "(count+31)/32");
+    by("block", &parent(&tight)).has(&["(count+kChildBlock-1)/kChildBlock, kChildBlock, {"]);
+}
+
+#[test]
 fn a_grid_may_follow() {
     let text = format!(
         "{}\nvoid run(const int* row, int* out, int n) {{\n    parent<<<n / 64, 64>>>(row, out, n);\n}}\n",

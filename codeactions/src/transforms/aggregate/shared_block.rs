@@ -56,12 +56,13 @@ enum Number {
 }
 
 impl Number {
-    /// The same by the name of the constant.
-    fn named(self, name: &str) -> String {
+    /// The same by the name of the constant, with blanks as what stands before it has them.
+    fn named(self, name: &str, before: &str) -> String {
+        let minus = if before.ends_with('+') { "-" } else { " - " };
         match self {
             Number::Threads => name.to_owned(),
-            Number::OneLess => format!("{name} - 1"),
-            Number::OneLessFirst => format!("({name} - 1)"),
+            Number::OneLess => format!("{name}{minus}1"),
+            Number::OneLessFirst => format!("({name}{minus}1)"),
         }
     }
 }
@@ -174,7 +175,8 @@ impl SharedBlock {
         numbers.sort_by_key(|(place, _)| std::cmp::Reverse(place.range.start));
         for (place, number) in &numbers {
             let (start, end) = (place.range.start - span.start, place.range.end - span.start);
-            text.replace_range(start as usize..end as usize, &number.named(&name));
+            let named = number.named(&name, text.get(..start as usize).unwrap_or_default());
+            text.replace_range(start as usize..end as usize, &named);
         }
         AtLaunch {
             grid: (!numbers.is_empty()).then_some(text),
@@ -191,8 +193,11 @@ impl SharedBlock {
     ) {
         let SharedBlock::New(new) = self else { return };
         for variable in &new.variables {
-            let name = qualified(site(variable.launch), child, &new.name);
-            edit.replace(variable.place, variable.number.named(&name));
+            let site = site(variable.launch);
+            let name = qualified(site, child, &new.name);
+            let text = variable.place.file.text(site.db);
+            let before = text.get(..variable.place.range.start as usize).unwrap_or_default();
+            edit.replace(variable.place, variable.number.named(&name, before));
         }
     }
 }
