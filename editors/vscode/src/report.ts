@@ -67,10 +67,11 @@ export interface Row {
   assumptions: string[];
 }
 
-/** The report as lines of a table, the original first, then what ran by time, then the rest. */
+/** The report as lines of a table, the original first, then what ran by time, then the rest; without what can't be applied. */
 export function rows(report: Report): Row[] {
   const original = row("original", report.original, undefined, report, []);
-  const variants = report.variants.map((variant) =>
+  const tried = report.variants.filter((variant) => variant.outcome.outcome !== "refused");
+  const variants = tried.map((variant) =>
     row(variant.rewrites, variant.outcome, original.median, report, variant.assumptions),
   );
   variants.sort((a, b) => (a.median ?? Number.POSITIVE_INFINITY) - (b.median ?? Number.POSITIVE_INFINITY));
@@ -79,6 +80,24 @@ export function rows(report: Report): Row[] {
     fastest.fastest = true;
   }
   return [original, ...variants];
+}
+
+/** What can't be applied, as sentences: several rewrites are mostly refused for one reason. */
+export function refused(report: Report): string[] {
+  const byReason = new Map<string, string[]>();
+  for (const { rewrites, outcome } of report.variants) {
+    if (outcome.outcome !== "refused") {
+      continue;
+    }
+    const reason = outcome.reasons[0] ?? "";
+    // `aggregate-block: it's too late`
+    const own = rewrites.split("+").find((id) => reason.startsWith(`${id}: `));
+    const text = own === undefined ? reason : reason.slice(own.length + 2);
+    byReason.set(text, [...(byReason.get(text) ?? []), rewrites]);
+  }
+  return [...byReason].map(([reason, names]) =>
+    reason === "" ? `${names.join(", ")} can't be applied.` : `${names.join(", ")} can't be applied: ${reason}.`,
+  );
 }
 
 function row(

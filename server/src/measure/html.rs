@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::phrases::{about, best, capital, milliseconds, notes, result, speedup, summary, times};
+use super::phrases::{about, best, capital, milliseconds, notes, result, speedup, summary, times, tried};
 use super::report::{Outcome, Report, Run};
 
 /// All of the page's style. Its content security policy allows it by its place in the page, and nothing else.
@@ -53,10 +53,7 @@ pub fn page(report: &Report) -> String {
 
 /// The table of all programs.
 fn programs(report: &Report) -> Markup {
-    let variants = report
-        .variants
-        .iter()
-        .map(|variant| (variant.rewrites.as_str(), &variant.outcome));
+    let variants = tried(report).map(|variant| (variant.rewrites.as_str(), &variant.outcome));
     let all: Vec<(&str, &Outcome)> = std::iter::once(("original", &report.original))
         .chain(variants)
         .collect();

@@ -1,6 +1,6 @@
 //! A measurement as a page in Markdown.
 
-use super::phrases::{about, capital, milliseconds, notes, result, speedup, times};
+use super::phrases::{about, capital, milliseconds, notes, result, speedup, times, tried};
 use super::report::{Outcome, Report};
 
 pub use super::phrases::summary;
@@ -15,7 +15,7 @@ pub fn page(report: &Report) -> String {
     out.push_str("| program | GPU time, ms | least … most | speedup | device-side launches | result |\n");
     out.push_str("|---|---:|---:|---:|---:|---|\n");
     out.push_str(&row("original", &report.original, report));
-    for variant in &report.variants {
+    for variant in tried(report) {
         out.push_str(&row(&variant.rewrites, &variant.outcome, report));
     }
     out.push_str(&format!("\n{}.\n", inline(&about(report))));

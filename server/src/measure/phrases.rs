@@ -228,6 +228,37 @@ pub fn about(report: &Report) -> String {
     )
 }
 
+/// The programs that tables have rows for: what can't be applied is one of the notes.
+pub fn tried(report: &Report) -> impl Iterator<Item = &Variant> {
+    let is_tried = |variant: &&Variant| !matches!(variant.outcome, Outcome::Refused { .. });
+    report.variants.iter().filter(is_tried)
+}
+
+/// What can't be applied, as sentences: several rewrites are mostly refused for one reason.
+fn refused(report: &Report) -> Vec<String> {
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for variant in &report.variants {
+        let Outcome::Refused { reasons } = &variant.outcome else {
+            continue;
+        };
+        let reason = reasons.first().map_or("", String::as_str);
+        // `aggregate-block: it's too late`
+        let text = match reason.split_once(": ") {
+            Some((id, text)) if variant.rewrites.split('+').any(|own| own == id) => text,
+            _ => reason,
+        };
+        match by_reason.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(&variant.rewrites),
+            None => by_reason.push((text, vec![&variant.rewrites])),
+        }
+    }
+    let sentence = |(reason, names): (&str, Vec<&str>)| match reason {
+        "" => format!("{} can't be applied", names.join(", ")),
+        reason => format!("{} can't be applied: {reason}", names.join(", ")),
+    };
+    by_reason.into_iter().map(sentence).collect()
+}
+
 /// What else has to be known.
 pub fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
@@ -274,6 +305,7 @@ pub fn notes(report: &Report) -> Vec<String> {
             ));
         }
     }
+    notes.extend(refused(report));
     notes
 }
 

@@ -1,6 +1,6 @@
 // The page with the results of a measurement: bars, a table, buttons that apply a rewrite.
 
-import { factor, milliseconds, type Report, type Row, rows } from "../report";
+import { factor, milliseconds, type Report, type Row, refused, rows } from "../report";
 import { content, element, host } from "./host";
 
 window.addEventListener("message", (event: MessageEvent<{ type: string; report?: Report }>) => {
@@ -164,6 +164,7 @@ function notes(report: Report, lines: Row[]): HTMLElement[] {
   for (const [assumption, names] of assumptions) {
     texts.push(`Assumed by ${names.join(", ")}: ${assumption}.`);
   }
+  texts.push(...refused(report));
   if (texts.length === 0) {
     return [];
   }

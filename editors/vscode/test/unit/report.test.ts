@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { milliseconds, type Report, rows, type Variant } from "../../src/report";
+import { milliseconds, type Report, refused, rows, type Variant } from "../../src/report";
 
 const recorded = (): Report => JSON.parse(readFileSync(path.join("test", "recording.json"), "utf8")) as Report;
 
@@ -51,7 +51,6 @@ test("nothing is the fastest that is slower than the original", () => {
 test("failures say what is wrong", () => {
   const report = recorded();
   report.variants = [
-    variant("a", { outcome: "refused", reasons: ["the kernel is unknown"] }),
     variant("b", { outcome: "not-built", message: "1\n2\n3\n4\n5" }),
     variant("c", { outcome: "timed-out", seconds: 15 }),
     variant("d", { outcome: "failed", message: "crashed" }),
@@ -59,11 +58,23 @@ test("failures say what is wrong", () => {
   ];
   const [, ...rest] = rows(report).map((line) => line.result);
   assert.deepEqual(rest, [
-    "not applicable: the kernel is unknown",
     "does not compile: 1\n2\n3\n4",
     "did not finish in 15 s",
     "crashed",
     "does not compile: mend it",
+  ]);
+});
+
+test("what can't be applied is told once for each reason", () => {
+  const report = recorded();
+  const variants = ["promote", "promote-overlap", "threshold+serialize", "coarsen"];
+  report.variants = variants.map((name) =>
+    variant(name, { outcome: "refused", reasons: name === "coarsen" ? [] : [`${name.split("+").pop()}: it is too late`] }),
+  );
+  assert.equal(rows(report).length, 1);
+  assert.deepEqual(refused(report), [
+    "promote, promote-overlap, threshold+serialize can't be applied: it is too late.",
+    "coarsen can't be applied.",
   ]);
 });
 

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::super::CliError;
 use super::super::output::note;
-use crate::measure::phrases::{about, milliseconds, notes, result, speedup, times};
+use crate::measure::phrases::{about, milliseconds, notes, result, speedup, times, tried};
 use crate::measure::report::{Outcome, Report};
 
 /// Prints a report.
@@ -27,7 +27,7 @@ pub fn print(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
         }
     }
     table.add_row(row("original", &report.original, None, report));
-    for variant in &report.variants {
+    for variant in tried(report) {
         let speedup = speedup(report, &variant.outcome);
         table.add_row(row(&variant.rewrites, &variant.outcome, speedup, report));
     }
