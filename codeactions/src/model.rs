@@ -147,7 +147,8 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
     }
     threshold(site, facts, count, &mut advice);
     coarsen(facts, count, &mut advice);
-    let by_host = !advice.steps.iter().any(|step| step.ids == ["threshold"]) && host_waits_anyway(site.db, site.parent);
+    let by_host =
+        !advice.steps.iter().any(|step| step.ids.contains(&"threshold")) && host_waits_anyway(site.db, site.parent);
     advice.steps.push(granularity(site, by_host));
     advice.otherwise = Some(Proposal {
         ids: vec!["fire-and-forget"],
@@ -173,6 +174,15 @@ fn threshold(site: &Site<'_>, facts: &LaunchFacts<'_>, count: &LaunchCount, advi
     };
     match why_not {
         Some(why) => advice.without.push(("threshold", why.to_owned())),
+        // All of them are small.
+        None if count.size == GridSize::Tiny => advice.steps.push(Proposal {
+            ids: vec!["serialize", "threshold"],
+            option: None,
+            why: format!(
+                "a child grid has {} threads, and leaves lanes of its warp idle",
+                count.child_threads
+            ),
+        }),
         None => advice.steps.push(Proposal {
             ids: vec!["threshold"],
             option: Some(("threshold", THRESHOLD.to_string())),

@@ -14,7 +14,7 @@ const BEST: &str = "Best: ";
 const MAX_STEPS: usize = 38;
 
 /// The steps of plans in few words, by id.
-const STEPS: [(&str, &str); 18] = [
+const STEPS: [(&str, &str); 19] = [
     ("aggregate-atomics", "combine atomics"),
     ("aggregate-block", "collect per block"),
     ("aggregate-grid", "collect per grid"),
@@ -31,6 +31,7 @@ const STEPS: [(&str, &str); 18] = [
     ("promote-lookback", "one grid for the chain, with look-back"),
     ("promote-overlap", "one grid for the chain, overlapped"),
     ("reuse-threads", "run children in the parent's threads"),
+    ("serialize", "loop all grids"),
     ("skip-silent-stores", "store only changes"),
     ("threshold", "loop small grids"),
 ];

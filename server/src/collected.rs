@@ -522,9 +522,10 @@ mod tests {
     use gridfuse_analysis::hir::items::items;
     use gridfuse_analysis::host::Host;
 
+    use gridfuse_codeactions::api::rewrite::Undo;
     use gridfuse_codeactions::runtime::PARTS;
 
-    use super::{COLLECTORS, Collector, TAKES, Tends, collectors, kernel_of};
+    use super::{COLLECTORS, Collector, REVERT, TAKES, Tends, collectors, kernel_of};
 
     #[test]
     fn collectors_are_seen_with_their_launches() -> Result<(), &'static str> {
@@ -666,7 +667,9 @@ void run(int n) {
                 child,
                 launches: Vec::new(),
             };
+            // What is offered elsewhere stands between them.
             let in_order = super::in_order(Some(&collector)).into_iter();
+            let in_order = in_order.filter(|rewrite| matches!(rewrite.undo, Undo::Layer(_)) || rewrite.id == REVERT);
             in_order.map(|rewrite| (rewrite.id, collector.tends(rewrite))).collect()
         };
         let per_block = ids("PerBlock");

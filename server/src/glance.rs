@@ -1,5 +1,6 @@
 //! What a programmer wants to know of a launch at one glance: whether something can be done, what is best, what that takes for granted.
 
+use gridfuse_codeactions::api::rewrite::Family;
 use gridfuse_codeactions::handlers::rewrite_by_id;
 
 use crate::describe::told_rewrites;
@@ -36,14 +37,20 @@ pub fn glance_at_collected(launch: &CollectedLaunch) -> Glance<'_> {
 }
 
 fn of_verdicts<'a>(verdicts: impl Iterator<Item = &'a RewriteVerdict>) -> Glance<'a> {
-    let mut fitting = verdicts.filter(|rewrite| fits(rewrite)).peekable();
-    let best = fitting.peek().copied();
+    let fitting: Vec<&RewriteVerdict> = verdicts.filter(|rewrite| fits(rewrite)).collect();
+    let best = fitting.iter().copied().find(|rewrite| may_be_best(rewrite.rewrite));
     Glance {
         fit: fitting
+            .iter()
             .filter(|rewrite| rewrite.plan.as_ref().is_none_or(|plan| !plan.twin))
             .count(),
         best,
     }
+}
+
+/// Fewer blocks are a preparation: by themselves they make most programs slower (docs/measurements.md).
+pub fn may_be_best(id: &str) -> bool {
+    rewrite_by_id(id).is_none_or(|rewrite| rewrite.family != Family::Coarsening)
 }
 
 /// Nobody is to be talked into what is known to be wrong.

@@ -12,13 +12,7 @@ pub(super) const KIND: Kind = Kind {
     id: "launch-in-loop",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &[
-        "optimize",
-        "aggregate-grid",
-        "aggregate-block",
-        "threshold",
-        "fire-and-forget",
-    ],
+    rewrites: &["optimize", "aggregate-grid", "aggregate-block"],
     find: launch_in_loop,
 };
 

@@ -12,13 +12,7 @@ pub(super) const KIND: Kind = Kind {
     id: "serialized-launches",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &[
-        "optimize",
-        "aggregate-grid",
-        "aggregate-block",
-        "threshold",
-        "fire-and-forget",
-    ],
+    rewrites: &["optimize", "aggregate-grid", "aggregate-block", "fire-and-forget"],
     find: serialized_launches,
 };
 

@@ -6,7 +6,7 @@ use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
 use crate::facts::dependence::order;
 use crate::facts::effects::{direct, summary};
-use crate::facts::launch::{Bound, LaunchId, Launchers, Stream, launch_counts, launches, who_launches};
+use crate::facts::launch::{Bound, LaunchId, Launchers, Stream, is_thresholded, launch_counts, launches, who_launches};
 use crate::hir::flow::{BlockId, Flow, Step};
 use crate::hir::items::FunctionItem;
 use crate::hir::{ExprId, body};
@@ -68,6 +68,8 @@ fn tiny_child_grid<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fin
         let who = who_launches(db, id);
         let repeated = who != Launchers::OnePerGrid || !facts.loops.is_empty();
         let excluded = who == Launchers::Host || facts.in_lambda || facts.stream == Stream::TailLaunch;
+        // What is tiny has been left to the launching thread there.
+        let excluded = excluded || is_thresholded(db, function, facts);
         if threads == 0 || threads >= limit || !repeated || excluded || behind_another(db, function, index) {
             continue;
         }

@@ -9,7 +9,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::effects::{Effects, effects};
 use gridfuse_analysis::facts::groups::group_call;
 use gridfuse_analysis::facts::launch::statement_places;
-use gridfuse_analysis::facts::uniformity::{Level, settled_uniformity, uniformity};
+use gridfuse_analysis::facts::uniformity::{Level, assumed_uniformity, settled_uniformity, uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::library::{Library, Together, library};
 use gridfuse_analysis::hir::resolve::functions_in;
@@ -133,6 +133,12 @@ impl<'db> Search<'db> {
                 let believed = settled_uniformity(db, function);
                 let settled = statement.and_then(|s| believed.divergence.get(&s));
                 divergence = settled.filter(|found| found.level <= needed).cloned().or(divergence);
+            }
+            // What a function is given, its calls in sight tell.
+            if !function.signature(db).kernel && divergence.as_ref().is_some_and(|found| found.level > needed) {
+                let believed = assumed_uniformity(db, function);
+                let assumed = statement.and_then(|s| believed.divergence.get(&s));
+                divergence = assumed.filter(|found| found.level <= needed).cloned().or(divergence);
             }
             match divergence {
                 Some(found) if found.level <= needed => {

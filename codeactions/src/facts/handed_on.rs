@@ -103,12 +103,18 @@ fn pair<'f, 'db>(writes: &Side<'f, 'db>, reads: &Side<'f, 'db>) -> Option<(&'f A
         .map(|(_, write, read)| (write, read))
 }
 
-/// Whether all of these arguments are among the others, with the same values.
+/// Whether all of these arguments are among the others, with the same values. A pointer as it is chooses no part of the memory that
+/// another one leads to.
 fn covers(site: &Site<'_>, these: &[Operand], others: &[Operand]) -> bool {
     let words = |operand: &Operand| lex::code_words(site.expr_source(operand.expr));
-    these
-        .iter()
-        .all(|operand| settled(site, operand.expr) && others.iter().any(|other| words(other) == words(operand)))
+    let is_pointer = |operand: &Operand| match site.body.expr(site.body.strip_parens(operand.expr)).kind {
+        ExprKind::Name(Name::Local(binding)) => site.body.binding(binding).ty.pointers > 0,
+        _ => false,
+    };
+    these.iter().all(|operand| {
+        settled(site, operand.expr)
+            && (is_pointer(operand) || others.iter().any(|other| words(other) == words(operand)))
+    })
 }
 
 /// The expression has one value wherever it stands in the function.

@@ -37,6 +37,7 @@ pub(crate) mod silent_stores;
 pub(crate) mod site;
 pub(crate) mod surface;
 pub(crate) mod surroundings;
+pub(crate) mod swapped;
 pub(crate) mod unlowered;
 pub(crate) mod uses;
 pub(crate) mod waits_anyway;

@@ -21,6 +21,7 @@ use crate::facts::handed_on::handed_on;
 use crate::facts::site::Site;
 use crate::facts::surface::surface_in_common;
 use crate::facts::surroundings::callers_of_launch;
+use crate::facts::swapped::swapped;
 
 /// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
 /// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
@@ -124,7 +125,22 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
             "grids of `{child}` are independent of each other: those that one thread launches in successive iterations (the \
              NULL stream runs them in order)"
         );
-        assume(text, known.and_then(|k| k.iterations.as_ref()), true);
+        let iterations = known.and_then(|k| k.iterations.as_ref());
+        match swapped(site).filter(|_| !iterations.is_some_and(Dependence::is_none)) {
+            Some(but) => {
+                let text = text.replacen("are independent", "aren't independent", 1);
+                let reason = Reason {
+                    text: format!("{text}: {but}"),
+                    place: Some(site.here()),
+                };
+                found.push(Assumption {
+                    reason,
+                    against: Against::Contradicts,
+                });
+                return found;
+            }
+            None => assume(text, iterations, true),
+        }
     }
     let calls = (!kernel).then(|| calls(site));
     if calls.is_some_and(|calls| calls.again) {
@@ -164,20 +180,23 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
         })
         .collect();
     let mut open = others.iter().filter(|(_, d)| !d.is_some_and(Dependence::is_none));
-    if let Some(handed) = open.find_map(|(other, _)| handed_on(site, *other)) {
-        assume(text, Some(&handed), false);
+    // One of two kernels goes on with what the other one has written.
+    let instead = |other: u32| {
+        let other = own.get(other as usize).and_then(|facts| facts.kernel_name.as_deref());
+        let other = other.filter(|other| *other != child);
+        other.map_or(INSTEAD.to_owned(), |other| {
+            format!("let one kernel do what `{child}` and `{other}` do")
+        })
+    };
+    if let Some((other, handed)) = open.find_map(|(other, _)| Some((*other, handed_on(site, *other)?))) {
+        assume_or(text, Some(&handed), false, &instead(other));
         return found;
     }
     // The one that says most against it.
     let conflict = others.iter().find(|(_, d)| matches!(d, Some(Dependence::Conflict(..))));
     let open = others.iter().find(|(_, d)| !d.is_some_and(Dependence::is_none));
     if let Some((other, dependence)) = conflict.or(open) {
-        let other = own.get(*other as usize).and_then(|facts| facts.kernel_name.as_deref());
-        // One of two kernels goes on with what the other one has written.
-        let one_kernel = other
-            .filter(|other| *other != child)
-            .map(|other| format!("let one kernel do what `{child}` and `{other}` do"));
-        assume_or(text, *dependence, false, one_kernel.as_deref().unwrap_or(INSTEAD));
+        assume_or(text, *dependence, false, &instead(*other));
     }
     found
 }
@@ -533,6 +552,13 @@ pub fn shared_stream(
     };
     let others = known(site).map_or(&[][..], |k| &k.others);
     let one = created.create.len() == 1;
+    let in_turns =
+        swapped(site).filter(|_| created.shared_by_iterations && !iterations.is_some_and(Dependence::is_none));
+    if let Some(but) = in_turns {
+        let text = format!("grids in `{stream}` aren't {why}: {but}");
+        refusals.add(text, Some(site.here()));
+        return;
+    }
     let others = others
         .iter()
         .filter(|(other, _)| one && together(*other))

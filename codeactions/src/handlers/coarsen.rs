@@ -226,6 +226,14 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
 
 fn refuse_grid(site: &Site<'_>, refusals: &mut Refusals) {
     let grid = site.facts.grid.operand.expr;
+    if let Some([1, ..]) = site.facts.grid.constant {
+        let child = site.child_name();
+        let place = Some(site.place(site.facts.grid.operand.span));
+        refusals.add(
+            format!("a grid of `{child}` has one block in x: there are no fewer"),
+            place,
+        );
+    }
     if let Some(part) = pure::not_repeatable(site, grid) {
         refusals.add(
             "the grid size calls or changes something, so it can't be evaluated twice",

@@ -230,6 +230,9 @@ impl Plan {
         let mut last = None;
         for proposal in &advice.steps {
             last = plan.step(&site, &mut sequence, proposal).err();
+            if last.is_none() && plan.leaves_no_launch() {
+                break;
+            }
         }
         // The last step collects the launches. Without it a threshold is worth something, and one allocation for several threads.
         if let Some(refusal) = last {
@@ -237,6 +240,9 @@ impl Plan {
             sequence = Sequence::new(db, launch)?;
             let alone = |s: &&Proposal| s.ids.contains(&"threshold") || s.ids.contains(&"aggregate-malloc");
             for proposal in advice.steps.iter().filter(alone).chain(&advice.otherwise) {
+                if plan.leaves_no_launch() {
+                    break;
+                }
                 // Why not has been said for the one, and the other may well go there already.
                 let _ = plan.step(&site, &mut sequence, proposal);
             }
@@ -247,6 +253,11 @@ impl Plan {
         plan.without.dedup();
         plan.edit = sequence.finish();
         Ok(plan)
+    }
+
+    /// All grids run in the launching thread.
+    fn leaves_no_launch(&self) -> bool {
+        self.steps.iter().any(|(step, _)| step == "serialize")
     }
 
     /// No steps, and what the model advises against.

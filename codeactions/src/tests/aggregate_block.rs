@@ -4,6 +4,38 @@ use super::{program, refuses, refuses_files, rewrite, rewrite_files, with_child}
 
 const ID: &str = "aggregate-block";
 
+/// A macro that is a number, and the same one everywhere, may be a template argument.
+#[test]
+fn macros_as_template_arguments() {
+    let program = |defined: &str, behind: &str| {
+        format!(
+            r#"{defined}
+template <int B> __global__ void child(int* out, int n) {{
+    int i = blockIdx.x * B + threadIdx.x;
+    if (i < n) out[i] += 1;
+}}
+__global__ void parent(int* out, const int* row, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n) $0child<BLOCK><<<(row[v] + BLOCK - 1) / BLOCK, BLOCK>>>(out + v, row[v]);
+}}
+{behind}
+void run(int* out, const int* row, int n) {{ parent<<<n, 32>>>(out, row, n); }}
+"#
+        )
+    };
+    for defined in ["#define BLOCK 128", "#define BLOCK (64 * 2)"] {
+        rewrite(ID, &program(defined, "")).has(&["child_aggregated<BLOCK>"]);
+    }
+    let unclear = "the template argument `BLOCK` is not understood";
+    refuses(ID, &program("#define BLOCK 128", "#undef BLOCK"), unclear);
+    refuses(ID, &program("#define BLOCK size_of_block()", ""), unclear);
+    refuses(
+        ID,
+        &program("#ifdef SMALL\n#define BLOCK 64\n#else\n#define BLOCK 128\n#endif", ""),
+        unclear,
+    );
+}
+
 #[test]
 fn any_control_flow() {
     rewrite(

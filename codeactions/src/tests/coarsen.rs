@@ -15,6 +15,17 @@ fn of_body(code: &str) -> String {
 }
 
 #[test]
+fn one_block_is_as_few_as_can_be() {
+    for grid in ["1", "dim3(1, 8)"] {
+        refuses(
+            ID,
+            &program(&format!("child<<<{grid}, 32>>>(out, begin, count);")),
+            "a grid of `child` has one block in x",
+        );
+    }
+}
+
+#[test]
 fn the_original_grid_is_an_argument() {
     let result = rewrite(ID, &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);"));
     assert!(result.assumes.is_empty(), "{:?}", result.assumes);
@@ -369,7 +380,7 @@ fn large_blocks_get_launch_bounds() {
     let call = "child_coarsened<<<";
     let text = first.text().replacen(
         "    child_coarsened<<<",
-        "    $0child<<<1, 1024>>>(out, begin, count);\n    child_coarsened<<<",
+        "    $0child<<<8, 1024>>>(out, begin, count);\n    child_coarsened<<<",
         1,
     );
     assert!(text.contains("$0") && text.contains(call));

@@ -102,6 +102,80 @@ void run(int* tmp, int* out) {{ parent<<<1, 32>>>(tmp, out, 3); }}
     assert!(assumes.iter().all(|a| !a.contains("but line")), "{assumes:?}");
 }
 
+/// Buffers that change places from one launch to the next: the second grid reads what the first one has written.
+#[test]
+fn buffers_that_change_places() {
+    let program = |store: &str, swap: &str| {
+        format!(
+            r#"namespace std {{ template <class T> __device__ void swap(T& a, T& b); }}
+__global__ void sweep(float* u, float* v, const float* f, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {store}
+}}
+__global__ void parent(float* u, float* v, float* f, int n, int steps) {{
+    if (threadIdx.x != 0) return;
+    for (int s = 0; s < steps; ++s) {{
+        $0sweep<<<n / 32, 32>>>(u, v, f, n);
+        {swap}
+    }}
+}}
+void run(float* u, float* v, float* f, int n) {{ parent<<<1, 32>>>(u, v, f, n, 8); }}
+"#
+        )
+    };
+    let store = "if (i < n) v[i] = u[i] + f[i];";
+    for swap in [
+        "float* t = u; u = v; v = t;",
+        "float* t; t = v; v = u; u = t;",
+        "std::swap(u, v);",
+        "if (s % 2 == 0) { std::swap(v, u); }",
+    ] {
+        for id in ["fire-and-forget", "aggregate-block", "aggregate-grid"] {
+            refuses(id, &program(store, swap), "change places in each iteration");
+        }
+    }
+    // What is only read may change places, and what isn't given to the child.
+    for (store, swap) in [
+        ("if (i < n) f[i] += 1;", "float* t = u; u = v; v = t;"),
+        (store, "float* t = u; t = v;"),
+        (store, "v = v + n;"),
+    ] {
+        let store = store.replace("f[i] += 1", "const_cast<float*>(f)[i] = u[i]");
+        let assumes = rewrite("fire-and-forget", &program(&store, swap)).assumes;
+        assert!(assumes.iter().all(|a| !a.contains("change places")), "{assumes:?}");
+    }
+}
+
+/// The second kernel gets memory of its own besides, and fewer numbers.
+#[test]
+fn launches_that_hand_on_beside_other_memory() {
+    let program = |args: &str| {
+        format!(
+            r#"__global__ void dist(const float* pts, float* d, int n, int dim, int q) {{
+    for (int i = threadIdx.x; i < n; i += blockDim.x) d[(size_t)q * n + i] = pts[i * dim] - pts[q * dim];
+}}
+__global__ void best(const float* d, int* idx, int n, int q) {{
+    int b = 0;
+    for (int i = 1; i < n; ++i) if (d[(size_t)q * n + i] < d[(size_t)q * n + b]) b = i;
+    idx[q] = b;
+}}
+__global__ void parent(const float* pts, float* d, int* idx, int n, int dim, int half) {{
+    int q = blockIdx.x * blockDim.x + threadIdx.x;
+    $0dist<<<n / 128, 128>>>(pts, d, n, dim, q);
+    best<<<1, 1>>>({args});
+}}
+void run(const float* p, float* d, int* idx, int n) {{ parent<<<1, 32>>>(p, d, idx, n, 3, n / 2); }}
+"#
+        )
+    };
+    for id in ["fire-and-forget", "aggregate-block", "aggregate-grid-stream"] {
+        refuses(id, &program("d, idx, n, q"), "aren't independent of other grids");
+    }
+    for args in ["d + half, idx, n, q", "d, idx, n, q + half"] {
+        rewrite("fire-and-forget", &program(args));
+    }
+}
+
 /// No subscript is the same for sure, but both get the same memory and the same sizes.
 #[test]
 fn launches_that_hand_on_what_is_not_proven() {

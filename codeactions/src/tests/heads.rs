@@ -7,7 +7,7 @@ const REST: &str = r#"child(int* out, int begin, int count) {
     out[begin + threadIdx.x] = count;
 }
 "#;
-const LAUNCH: &str = "child<<<1, 32>>>(out, begin, count);";
+const LAUNCH: &str = "child<<<2, 32>>>(out, begin, count);";
 
 #[test]
 fn the_old_head_stays() {

@@ -2,7 +2,7 @@
 
 use super::{program, refuses, rewrite, with_child};
 
-const LAUNCH: &str = "child<<<1, 32>>>(out, begin, count);";
+const LAUNCH: &str = "child<<<2, 32>>>(out, begin, count);";
 
 #[test]
 fn macros_with_names_of_the_runtime() {

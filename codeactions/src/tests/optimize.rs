@@ -40,6 +40,13 @@ fn sizes_that_differ_get_a_threshold() {
 }
 
 #[test]
+fn grids_that_are_all_small_are_looped_over() {
+    let result = rewrite(ID, &program("child<<<1, 4, 8>>>(out, begin, count);"));
+    result.has(&["child_serial(1, 4, out, begin, count);"]);
+    assert!(!result.text().contains("Threshold") && !result.text().contains("aggregated"));
+}
+
+#[test]
 fn small_blocks_get_more_to_do() {
     rewrite(ID, &program("child<<<(count + 31) / 32, 32, 8>>>(out, begin, count);")).has(&[
         "kChildCoarsening = 4;",

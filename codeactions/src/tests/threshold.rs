@@ -4,6 +4,19 @@ use super::{program, refuses, refuses_files, rewrite, rewrite_files, with_child}
 
 const ID: &str = "threshold";
 
+/// What is left to launch is large.
+#[test]
+fn once_is_enough() {
+    let once = rewrite(ID, &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);"));
+    let again = once.text().replacen("    child<<<", "    $0child<<<", 1);
+    let header = (crate::runtime::HEADER_NAME, &**crate::runtime::HEADER);
+    refuses_files(
+        ID,
+        &[("a.cu", &again), header],
+        "small grids of `child` run in the launching thread already",
+    );
+}
+
 #[test]
 fn unbraced_branches_get_braces() {
     rewrite(

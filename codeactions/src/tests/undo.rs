@@ -47,7 +47,7 @@ const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin
 #[test]
 fn functions_of_one_line_and_parameters_without_names() {
     let one_line = r#"__global__ void child(int* o, int, float) { o[threadIdx.x] += 1; }
-__global__ void parent(int* o, int n) { int t = threadIdx.x; if (t < n) child<<<1, 32>>>(o + 32 * t, n, 1.0f); }
+__global__ void parent(int* o, int n) { int t = threadIdx.x; if (t < n) child<<<2, 32>>>(o + 32 * t, n, 1.0f); }
 void run(int* o) { parent<<<1, 32>>>(o, 3); }
 "#;
     let named = one_line.replace(

@@ -4,7 +4,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::facts::effects::{BUILTINS, Effects, effects, summary};
-use gridfuse_analysis::facts::launch::Stream;
+use gridfuse_analysis::facts::launch::{Stream, is_thresholded};
 use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
@@ -62,6 +62,11 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
     } = &mut draft;
     site.refuse_common(refusals);
     surroundings::assume_nothing_else(site, Errors::Vanish, edit);
+    if matches!(grids, Grids::Below { .. }) && is_thresholded(db, site.parent, site.facts) {
+        let child = site.child_name();
+        let text = format!("small grids of `{child}` run in the launching thread already");
+        refusals.add(text, Some(site.here()));
+    }
     refuse_stream(site, refusals, edit);
     target::refuse_place(site, refusals);
     target::refuse_operands(site, refusals);

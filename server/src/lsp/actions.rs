@@ -32,6 +32,7 @@ use crate::collected::{self, in_order, launches_others};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
+use crate::glance::may_be_best;
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, function_at, overlap, overlapping, place_in, wait_for};
 use crate::leftover::{self, Edited};
 use crate::line_index::line_index;
@@ -366,7 +367,7 @@ fn of_launch(
     };
     let preferred = verdicts
         .iter()
-        .find(|(_, verdict)| fits(verdict))
+        .find(|(rewrite, verdict)| fits(verdict) && may_be_best(rewrite.id))
         .map(|(rewrite, _)| rewrite.id);
     verdicts
         .iter()

@@ -16,6 +16,7 @@ mod shared_loops;
 mod site;
 mod size_code;
 mod threads;
+mod thresholded;
 mod waits;
 
 use crate::base::db::Db;
@@ -41,6 +42,7 @@ pub use places::{Places, statement_places};
 pub use shapes::several_in_sight;
 pub use shared_loops::grid_stride_limit;
 pub use site::{Extent, LaunchFacts, Launchers, LoopAround, Operand, Stream, ThreadCount};
+pub use thresholded::is_thresholded;
 pub use waits::{Wait, waits_after};
 
 /// What kind of stream a launch goes to.

@@ -310,7 +310,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         };
         let why = given.why.unwrap_or_else(|| "callers choose it".to_owned());
         let mut value = self.value(given.level, format!("depends on the parameter `{name}`: {why}"), span);
-        let text = "all calls of the function are in sight".to_owned();
+        let text = format!("all calls of `{}` are in sight", self.function.name(self.db));
         match self.causes.assume(Cause {
             text,
             span: Span::default(),

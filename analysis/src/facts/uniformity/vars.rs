@@ -312,6 +312,14 @@ impl Escapes<'_, '_> {
         let body = places.body;
         // A member function may change its object.
         if let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(target)).kind {
+            // The runtime's collectors take what they launch by value.
+            let takes_launches = matches!(field.as_str(), "launch" | "launch_at_once");
+            if takes_launches
+                && let ExprKind::Name(Name::Local(collector)) = body.expr(body.strip_parens(*base)).kind
+                && body.binding(collector).ty.base.starts_with("gridfuse::")
+            {
+                return self.objects(*base);
+            }
             for b in objects(places, *base) {
                 let binding = body.binding(b);
                 let input = body.params.contains(&b) || binding.ty.const_base;

@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{Effects, effects};
-use gridfuse_analysis::facts::launch::{self, Stream, constant_value, is_scalar, launches};
+use gridfuse_analysis::facts::launch::{self, LaunchFacts, Stream, constant_value, is_scalar, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::Child as Launched;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
@@ -130,10 +130,17 @@ fn tail_launch(site: &Site<'_>) -> String {
         return "a tail launch runs after the launching grid; a collected launch doesn't wait for it".to_owned();
     }
     let own = launches(site.db, site.parent);
-    let is_recursive = own.iter().any(|facts| facts.child == Launched::Kernel(site.parent));
-    let place = match is_recursive {
-        true => format!("from the host once the whole recursion of `{parent}` is done, if that is early enough"),
-        false => format!("where `{parent}` is launched, right after it"),
+    let itself: Vec<&LaunchFacts<'_>> = own
+        .iter()
+        .filter(|facts| facts.child == Launched::Kernel(site.parent))
+        .collect();
+    let place = match itself.as_slice() {
+        [] => format!("where `{parent}` is launched, right after it"),
+        all if all.iter().all(|facts| facts.stream == Stream::TailLaunch) => {
+            format!("from the host once the whole recursion of `{parent}` is done, if that is early enough")
+        }
+        // Each level needs what the one below it has done.
+        _ => format!("from the host, level by level, after the grids of `{parent}` of that level"),
     };
     format!("a tail launch can't be collected; launch `{child}` {place}")
 }
