@@ -44,6 +44,22 @@ fn comes_back(text: &str, ids: &[&str]) -> Vec<String> {
 
 const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
 
+/// What a rewrite has changed in the child says so there, too.
+#[test]
+fn what_has_changed_in_a_child_is_taken_back_there() {
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[begin] = 1;
+}
+"#;
+    let text = with_child(child, LAUNCH);
+    let there = rewritten(&text, &["skip-silent-stores"]);
+    let (back, _) = fix("revert", &there.replacen("if (out[begin]", "if ($0out[begin]", 1), &[])
+        .unwrap_or_else(|reasons| panic!("{reasons:?}"));
+    assert_eq!(back, text);
+    fix("revert", &there.replacen("int i = ", "int $0i = ", 1), &[]).expect_err("nothing has changed there");
+}
+
 #[test]
 fn functions_of_one_line_and_parameters_without_names() {
     let one_line = r#"__global__ void child(int* o, int, float) { o[threadIdx.x] += 1; }

@@ -27,6 +27,7 @@ use gridfuse_analysis::base::db::{Db, Workspace};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{BindingId, ExprKind, Name, body};
 use gridfuse_analysis::host::Host;
 
@@ -34,10 +35,11 @@ use crate::api::copy::Copy;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{Layer, Options, Rewrite, RewriteCtx, Undo};
+use crate::api::rewrite::{At, Layer, Options, Rewrite, RewriteCtx, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::api::source_edit::apply;
-use crate::facts::site::function_around;
+use crate::edit::style;
+use crate::facts::site::{Site, function_around};
 
 use layer::Peeled;
 use same_code::{same_code, spelling_macros};
@@ -51,8 +53,46 @@ const MADE_STREAM: &str = "cudaStreamFireAndForget";
 /// Why nothing is taken back where no rewrite has been.
 pub const NOTHING: &str = "no rewrite that can be taken back made this code";
 
-/// Takes off every layer of the launches in the function around a place.
+/// Takes off every layer of the launches in the function around a place, or, at what a rewrite has changed in a child, of a function that
+/// launches it.
 pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
+    let refusal = match all_of_function(ctx, table) {
+        Ok(edit) => return Ok(edit),
+        Err(refusal) => refusal,
+    };
+    for launch in launches_of_changed(ctx) {
+        let place = Site::new(ctx.db, launch).map(|site| site.here());
+        let Ok(place) = place else { continue };
+        let at_launch = RewriteCtx {
+            at: At::Place(place),
+            ..*ctx
+        };
+        if let Ok(edit) = all_of_function(&at_launch, table) {
+            return Ok(edit);
+        }
+    }
+    Err(refusal)
+}
+
+/// The launches of the kernel around a place, where its lines have what `skip-silent-stores` and `aggregate-atomics` write.
+fn launches_of_changed<'db>(ctx: &RewriteCtx<'_, 'db>) -> Vec<LaunchId<'db>> {
+    let Ok(place) = ctx.place() else { return Vec::new() };
+    let db = ctx.db;
+    let kernel = function_around(db, place).filter(|function| function.signature(db).kernel);
+    let text = place.file.text(db);
+    let start = style::line_start(&text, place.range.start as usize);
+    let end = style::line_end(&text, place.range.end as usize);
+    let lines = text.get(start..end).unwrap_or_default();
+    let is_changed = ["// only what changes", "gridfuse::"]
+        .iter()
+        .any(|mark| lines.contains(mark));
+    kernel
+        .filter(|_| is_changed)
+        .map_or_else(Vec::new, |kernel| launch_sites_of(db, kernel))
+}
+
+/// Takes off every layer of the launches in the function around a place.
+fn all_of_function(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
     let mut stripped = match Stripped::new(ctx, table) {
         Ok(stripped) => stripped,
         Err(nothing) => return in_no_order::take_back(ctx, table).map_err(|_| nothing),
