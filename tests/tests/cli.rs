@@ -297,6 +297,48 @@ fn a_file_that_is_no_cuda_is_told_of() {
     }
 }
 
+/// What gridfuse prints names a place in a way that it understands.
+#[test]
+fn a_place_may_follow_the_file() {
+    let files = files();
+    let run = |arguments: &[&str]| gridfuse(files.path(), arguments);
+    for place in ["warning.cu:3", "warning.cu:3:31", "./warning.cu:3"] {
+        let shown = run(&["rewrite", place, "--apply", "aggregate-block"]).expect_code(0);
+        let meant = run(&["rewrite", "warning.cu", "--at", "3", "--apply", "aggregate-block"]);
+        assert_eq!(shown.stdout, meant.stdout, "{place}");
+    }
+    for wrong in [
+        &["rewrite", "warning.cu:3", "--at", "3", "--apply", "aggregate-block"][..],
+        &["rewrite", "warning.cu", "--apply", "aggregate-block"],
+        &["revert", "warning.cu"],
+        &["check", ".:3"],
+        &["check", "missing.cu:3"],
+        &["check", "warning.cu:3", "--fix"],
+    ] {
+        let story = run(wrong).expect_code(2);
+        assert!(story.stderr.contains("error: "), "{}", story.story());
+    }
+    let found = |arguments: &[&str]| {
+        let report = run(&[&["check", "--format", "json"], arguments].concat()).json();
+        report["findings"].as_array().unwrap().len()
+    };
+    let all = found(&["warning.cu"]);
+    assert!(all > 0);
+    assert_eq!(found(&["warning.cu:3"]), all);
+    assert_eq!(found(&["warning.cu:3:31"]), all);
+    assert_eq!(found(&["warning.cu:4"]), 0);
+    assert_eq!(found(&["warning.cu:4", "error.cu"]), found(&["error.cu"]));
+    assert_eq!(found(&["warning.cu:4", "warning.cu"]), all);
+    assert_eq!(found(&["warning.cu:4", "."]), found(&["."]));
+    run(&["check", "error.cu:1"]).expect_code(1);
+    run(&["check", "error.cu:2"]).expect_code(0);
+    run(&["rewrite", "warning.cu:3", "--apply", "aggregate-block", "--in-place"]).expect_code(0);
+    let rewritten = files.read("warning.cu");
+    let line = rewritten.lines().position(|line| line.contains(".launch(")).unwrap() + 1;
+    run(&["revert", &format!("warning.cu:{line}"), "--in-place"]).expect_code(0);
+    assert_eq!(files.read("warning.cu"), WARNING);
+}
+
 /// What is to be read fits the terminal; what is to be copied is in one piece.
 #[test]
 fn findings_fit_the_terminal() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use gridfuse_analysis::base::db::{Database, SourceFile};
@@ -10,7 +11,7 @@ use gridfuse_analysis::hir::items::items;
 use super::fitted_table::FittedTable;
 use super::output::{count, json, shell};
 use super::project::{Project, located};
-use super::site::{At, launches_at, list_places, split_location};
+use super::site::{At, launches_at, list_places, named_place};
 use super::wrapped::wrapped;
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::collected::collectors;
@@ -25,7 +26,7 @@ use crate::schema::{self, CollectedLaunch, ExplainReport, Launch, Note, Operand,
 pub struct ExplainArgs {
     /// File, or one line of it, or - for standard input; without a line, text output leaves launches by host code out
     #[arg(value_name = "FILE[:LINE]")]
-    location: String,
+    location: PathBuf,
     /// The line, apart from the file: the one way to name it for standard input
     #[arg(long, value_name = "LINE[:COL]")]
     at: Option<At>,
@@ -38,15 +39,7 @@ pub struct ExplainArgs {
 
 /// Runs `explain`.
 pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
-    let (path, at) = split_location(&args.location);
-    if at.is_some() && args.at.is_some() {
-        return Err(
-            "the line is named twice: leave --at out, or the line after the file's name"
-                .to_owned()
-                .into(),
-        );
-    }
-    let at = at.or(args.at);
+    let (path, at) = named_place(&args.location, args.at)?;
     if path.is_dir() {
         return Err(format!("{} is a directory; name one file", path.display()).into());
     }
@@ -356,8 +349,8 @@ fn reached(divergence: &Uniformity, loops: &[Place], home: &Place, out: &mut dyn
 
 /// A command for what stands at a place, as one types it in a shell.
 fn command(subcommand: &str, place: &Place, more: &[&str]) -> String {
-    let at = format!("{}:{}", place.start.line, place.start.column);
-    let mut words = vec!["gridfuse", subcommand, &place.path, "--at", &at];
+    let location = at(place);
+    let mut words = vec!["gridfuse", subcommand, &location];
     words.extend(more);
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     shell(&words)
