@@ -27,6 +27,9 @@ const SHARED_LINES: u32 = 60;
 const MAX_SHOWN_BYTES: u32 = 4_000;
 
 /// Draws snippets.
+/// Source lines that are wider than this are cut, however wide the terminal is.
+const USUAL_WIDTH: usize = 140;
+
 pub struct Snippets<'a> {
     /// The database.
     pub db: &'a Database,
@@ -151,6 +154,21 @@ impl Snippets<'_> {
     }
 
     fn note(&self, text: &str, place: Option<FileRange>) -> Group<'static> {
+    /// The place from its first character on that isn't blank.
+    fn without_indentation(&self, place: FileRange) -> FileRange {
+        let text = place.file.text(self.db);
+        let source = text.get(clamp(&text, place.range)).unwrap_or_default();
+        let blanks = source.len() - source.trim_start().len();
+        let start = place
+            .range
+            .start
+            .saturating_add(u32::try_from(blanks).unwrap_or_default());
+        FileRange {
+            range: TextRange::new(start.min(place.range.end), place.range.end),
+            ..place
+        }
+    }
+
         let group = Group::with_title(Level::NOTE.secondary_title(text.to_string()));
         match place {
             Some(place) => group.element(self.snippet(
@@ -231,34 +249,32 @@ impl Snippets<'_> {
         })
     }
 
-    /// A headline with a place, and reasons each with its own.
+    /// A headline with a place, which may be a whole line, and reasons each with its own.
     pub fn reasons(&self, level: Level<'static>, title: &str, place: FileRange, reasons: &[Reason]) -> String {
         let mark = Mark {
             kind: AnnotationKind::Primary,
             range: place.range,
             label: String::new(),
         };
+        let place = self.without_indentation(place);
         let mut main = level
             .primary_title(title.to_string())
             .element(self.snippet(place.file, vec![mark]));
         let (here, elsewhere): (Vec<_>, Vec<_>) = reasons
             .iter()
-            .partition(|reason| reason.place.is_none_or(|at| at == place));
+            .partition(|reason| at(reason).is_none_or(|at| at == place));
         for reason in here {
             main = main.element(Level::NOTE.message(reason.text.clone()));
+        let at = |reason: &Reason| reason.place.map(|at| self.without_indentation(at));
         }
         let mut groups = vec![main];
-        groups.extend(
-            elsewhere
-                .into_iter()
-                .map(|reason| self.note(&reason.text, reason.place)),
-        );
+        groups.extend(elsewhere.into_iter().map(|reason| self.note(&reason.text, at(reason))));
         render(&groups)
     }
 }
 
 fn render(groups: &[Group<'static>]) -> String {
-    fitted(&Renderer::styled().term_width(140).render(groups))
+    fitted(USUAL_WIDTH, |width| Renderer::styled().term_width(width).render(groups))
 }
 
 #[cfg(test)]

@@ -102,10 +102,7 @@ mod tests {
     #[test]
     fn a_text_is_continued_below_itself() {
         let text = "install the toolkit, or `pip install nvidia-cuda-nvcc` into some place";
-        let expected = "  -> install the toolkit,
-     or
-     `pip install nvidia-cuda-nvcc`
-     into some place";
+        let expected = "  -> install the toolkit, or\n     `pip install nvidia-cuda-nvcc`\n     into some place";
         assert_eq!(hanging_in("  -> ", text, 28), expected);
         assert_eq!(hanging_in("  -> ", text, 200), format!("  -> {text}"));
         // Too narrow for anything.
