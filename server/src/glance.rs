@@ -6,8 +6,8 @@ use crate::describe::told_rewrites;
 use crate::made::REVERT;
 use crate::schema::{CollectedLaunch, Launch, RewriteVerdict};
 
-/// More assumptions than these aren't told at a glance.
-const MAX_TOLD: usize = 2;
+/// A line about assumptions isn't longer: the full texts stand below it.
+const MAX_ASSUMED: usize = 100;
 
 /// The answer about a launch.
 pub struct Glance<'a> {
@@ -90,21 +90,16 @@ impl Glance<'_> {
         }
     }
 
-    /// What the best one takes for granted, in short: `grids of `x` are independent of each other, and 1 more`.
+    /// What the best one takes for granted, in one short line: `grids of `x` are independent of each other; and 1 more`.
     pub fn assumptions(&self) -> Option<String> {
-        let mut texts: Vec<&str> = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
         for reason in &self.best?.reasons {
-            if !texts.contains(&short(&reason.text)) {
-                texts.push(short(&reason.text));
+            let text = short(&reason.text);
+            if !texts.contains(&text) {
+                texts.push(text);
             }
         }
-        let more = texts.len().saturating_sub(MAX_TOLD);
-        texts.truncate(MAX_TOLD);
-        match (texts.as_slice(), more) {
-            ([], _) => None,
-            (texts, 0) => Some(texts.join("; ")),
-            (texts, more) => Some(format!("{}; and {more} more", texts.join("; "))),
-        }
+        told(&texts)
     }
 
     /// Where nothing fits: the reason that most rewrites share, in short.
@@ -124,8 +119,102 @@ impl Glance<'_> {
     }
 }
 
-/// What stands before the explanation.
-fn short(text: &str) -> &str {
-    let end = [": ", " ("].iter().filter_map(|mark| text.find(mark)).min();
-    &text[..end.unwrap_or(text.len())]
+/// As many of the texts as a line has room for, whole, and how many there are beside these. A text that has no room for itself ends
+/// where it comes to its next thought.
+fn told(texts: &[String]) -> Option<String> {
+    let line = |first: &[&str], more: usize| match more {
+        0 => first.join("; "),
+        more => format!("{}; and {more} more", first.join("; ")),
+    };
+    let fits = |line: &String| line.chars().count() <= MAX_ASSUMED;
+    let whole: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let first = whole.first()?;
+    let begins = first.split_once(", and ").map_or(*first, |(begins, _)| begins);
+    let mut lines = (1..=whole.len()).rev();
+    lines
+        .find_map(|count| Some(line(&whole[..count], whole.len() - count)).filter(fits))
+        // Names may be long: one thought is said in any case.
+        .or_else(|| {
+            let left = whole.len() - usize::from(begins == *first);
+            Some(line(&[begins], left))
+        })
+}
+
+/// A text without its explanations: what stands in parentheses, and what comes after a colon. Code has colons and parentheses of its own.
+fn short(text: &str) -> String {
+    let mut out = String::new();
+    let (mut is_code, mut depth) = (false, 0_usize);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek();
+        is_code ^= c == '`';
+        match c {
+            '(' if !is_code && (depth > 0 || out.ends_with(' ')) => {
+                out.truncate(out.trim_end().len());
+                depth += 1;
+            }
+            ')' if !is_code && depth > 0 => depth -= 1,
+            ':' if !is_code && depth == 0 && next == Some(&' ') => break,
+            _ if depth == 0 => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_ASSUMED, short, told};
+
+    #[test]
+    fn an_explanation_is_left_out_and_no_verb() {
+        for (text, expected) in [
+            (
+                "unseen code that `spmv` runs (`printf` (line 3)) leaves streams, child grids and errors alone",
+                "unseen code that `spmv` runs leaves streams, child grids and errors alone",
+            ),
+            (
+                "grids of `x` are independent of each other: those that one thread launches (the NULL stream runs them in order)",
+                "grids of `x` are independent of each other",
+            ),
+            (
+                "blocks of `x` have at most 256 threads (the rewritten kernel may need more registers)",
+                "blocks of `x` have at most 256 threads",
+            ),
+            (
+                "the host can compute `a ? b : f (c)` even where no round of `if (a)` does so",
+                "the host can compute `a ? b : f (c)` even where no round of `if (a)` does so",
+            ),
+            (
+                "the host may wait (nothing waits for it), and no other thread launches meanwhile",
+                "the host may wait, and no other thread launches meanwhile",
+            ),
+            ("", ""),
+            ("it (", "it"),
+            ("it) `", "it) `"),
+        ] {
+            assert_eq!(short(text), expected);
+        }
+    }
+
+    #[test]
+    fn one_line_has_whole_phrases() {
+        let told = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            told(&texts)
+        };
+        let independent = "grids of `visitNeighbours` are independent of each other";
+        let stream = "no other thread of the host launches into the stream between `visit` and what follows it";
+        let memory = format!("{stream}, and there is memory for all that the threads of `visit` may launch");
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&["a", "b", "c"]).as_deref(), Some("a; b; c"));
+        let expected = format!("{independent}; and 1 more");
+        assert_eq!(told(&[independent, &memory]), Some(expected));
+        // Half of it, and the other half counts.
+        assert_eq!(told(&[&memory]), Some(format!("{stream}; and 1 more")));
+        assert_eq!(told(&[&memory, "b"]), Some(format!("{stream}; and 2 more")));
+        let long = "x".repeat(MAX_ASSUMED + 20);
+        assert_eq!(told(&[&long]), Some(long.clone()));
+        assert_eq!(told(&[&long, "b"]), Some(format!("{long}; and 1 more")));
+    }
 }
