@@ -3,6 +3,7 @@
 use gridfuse_codeactions::handlers::rewrite_by_id;
 
 use crate::describe::told_rewrites;
+use crate::launches::REPLACES_WAIT;
 use crate::made::REVERT;
 use crate::schema::{CollectedLaunch, Launch, RewriteVerdict};
 
@@ -49,6 +50,14 @@ fn of_verdicts<'a>(verdicts: impl Iterator<Item = &'a RewriteVerdict>) -> Glance
 /// Nobody is to be talked into what is known to be wrong.
 fn fits(rewrite: &RewriteVerdict) -> bool {
     rewrite.verdict != "ineligible" && !rewrite.refuted
+}
+
+/// The reason that decides a refusal: the first. A wait is either taken out or replaced, and the reason against the last way comes last.
+pub fn decisive<'r, R>(rewrite: &str, reasons: &'r [R]) -> Option<&'r R> {
+    match rewrite {
+        REPLACES_WAIT => reasons.last(),
+        _ => reasons.first(),
+    }
 }
 
 /// A step of a plan, `reuse-threads=grid`, by the title of its rewrite, as a part of a sentence.
@@ -102,8 +111,16 @@ impl Glance<'_> {
         told(&texts)
     }
 
-    /// Where nothing fits: the reason that most rewrites share, in short.
+    /// Where nothing fits: the reason that most rewrites share. Where the launch is waited for, that is the wait, which anybody sees: then
+    /// why it stays.
     pub fn obstacle(launch: &Launch) -> Option<String> {
+        if let Some(wait) = &launch.sync
+            && let Some(refused) = wait.replace.as_ref().filter(|replace| !fits(replace))
+            && let Some(reason) = decisive(refused.rewrite, &refused.reasons)
+        {
+            let line = wait.place.start.line;
+            return Some(format!("the wait in line {line} has to stay: {}", reason.text));
+        }
         let mut counted: Vec<(&str, usize)> = Vec::new();
         for reason in told_rewrites(launch).flat_map(|rewrite| &rewrite.reasons) {
             let text = reason.text.as_str();
@@ -164,7 +181,14 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_ASSUMED, short, told};
+    use super::{MAX_ASSUMED, decisive, short, told};
+
+    #[test]
+    fn the_reason_that_decides() {
+        assert_eq!(decisive("coarsen", &[1, 2]), Some(&1));
+        assert_eq!(decisive("replace-device-sync", &[1, 2]), Some(&2));
+        assert_eq!(decisive::<u8>("coarsen", &[]), None);
+    }
 
     #[test]
     fn an_explanation_is_left_out_and_no_verb() {

@@ -378,6 +378,58 @@ fn a_place_may_follow_the_file() {
     assert_eq!(files.read("warning.cu"), WARNING);
 }
 
+const REFINE: &str = "\
+__global__ void refine(float* cells, int* count, int level) {
+    int i = threadIdx.x;
+    if (cells[i] > 1 && level < 8) {
+        int at = atomicAdd(count, 4);
+        if (at > 1000) return;
+        refine<<<1, 4>>>(cells + at, count, level + 1);
+        cudaDeviceSynchronize();
+        cells[i] = 0;
+    }
+}
+";
+const ROUNDS: &str = "\
+__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void visit(int* out, int* changed) {
+    if (threadIdx.x < out[0]) child<<<1, 32>>>(out);
+    *changed = 1;
+}
+void search(int* out, int* flag) {
+    int changed = 1;
+    while (changed) {
+        visit<<<1, 32>>>(out, flag);
+        cudaMemcpy(&changed, flag, sizeof(int), cudaMemcpyDeviceToHost);
+    }
+}
+";
+
+/// Where the rewrite that would mend something doesn't fit, its reason stands there. A wait is no reason for its own staying.
+#[test]
+fn what_no_rewrite_mends_says_why() {
+    let files = directory(&[("refine.cu", REFINE.as_bytes()), ("rounds.cu", ROUNDS.as_bytes())]);
+    let check = |file: &str| gridfuse(files.path(), &["check", file]).stdout;
+    let why = "a call of `atomicAdd` can't be computed again in another kernel";
+    let found = check("refine.cu:7");
+    assert!(
+        found.contains(&format!("note: no rewrite fits: {why}\n --> refine.cu:4:18")),
+        "{found}"
+    );
+    let told = gridfuse(files.path(), &["explain", "refine.cu:6"])
+        .expect_code(0)
+        .stdout;
+    let answer = format!("  answer      no rewrite fits\n  because     the wait in line 7 has to stay: {why}\n");
+    assert!(told.contains(&answer), "{told}");
+    let found = check("rounds.cu:10");
+    let why =
+        "`visit` launches grids, which the next kernel of the loop waits for: apply `serialize` to its launches first";
+    assert!(
+        found.contains(&format!("note: no rewrite fits: {why}\n  --> rounds.cu:3:36")),
+        "{found}"
+    );
+}
+
 /// What is to be read fits the terminal; what is to be copied is in one piece.
 #[test]
 fn findings_fit_the_terminal() {
