@@ -1,7 +1,6 @@
 //! What a programmer wants to know of a launch at one glance: whether something can be done, what is best, what that takes for granted.
 
-use gridfuse_codeactions::handlers::rewrite_by_id;
-
+use crate::best_title::in_words;
 use crate::describe::told_rewrites;
 use crate::launches::REPLACES_WAIT;
 use crate::made::REVERT;
@@ -60,12 +59,6 @@ pub fn decisive<'r, R>(rewrite: &str, reasons: &'r [R]) -> Option<&'r R> {
     }
 }
 
-/// A step of a plan, `reuse-threads=grid`, by the title of its rewrite, as a part of a sentence.
-fn in_words(step: &str) -> String {
-    let id = step.split('=').next().unwrap_or(step);
-    rewrite_by_id(id).map_or_else(|| step.to_owned(), |rewrite| first_small(rewrite.title))
-}
-
 /// A title within a sentence.
 fn first_small(title: &str) -> String {
     let mut title = title.chars();
@@ -76,7 +69,7 @@ fn first_small(title: &str) -> String {
 }
 
 impl Glance<'_> {
-    /// `11 rewrites fit; best: run small grids as a loop, collect launches per grid`, without a full stop.
+    /// `11 rewrites fit; best: loop small grids, collect per grid`, without a full stop: all steps, in the words that titles have for them.
     pub fn sentence(&self) -> String {
         let Some(best) = self.best else {
             return match self.fit {
@@ -85,13 +78,11 @@ impl Glance<'_> {
                 fit => format!("{fit} rewrites fit; none is likely to be faster"),
             };
         };
-        let steps: Vec<String> = match &best.plan {
-            Some(plan) => plan.steps.iter().map(|step| in_words(&step.rewrite)).collect(),
-            None => Vec::new(),
-        };
-        let best = match steps.is_empty() {
-            true => first_small(&best.title),
-            false => steps.join(", "),
+        let steps = best.plan.iter().flat_map(|plan| &plan.steps);
+        let steps: Option<Vec<&str>> = steps.map(|step| in_words(&step.rewrite)).collect();
+        let best = match steps.filter(|steps| !steps.is_empty()) {
+            Some(steps) => steps.join(", "),
+            None => first_small(&best.title),
         };
         match self.fit {
             1 => format!("1 rewrite fits: {best}"),
@@ -181,7 +172,44 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_ASSUMED, decisive, short, told};
+    use super::{Glance, MAX_ASSUMED, decisive, short, told};
+    use crate::schema::{Plan, RewriteVerdict, Step};
+
+    fn verdict(rewrite: &'static str, title: &'static str, steps: &[&str]) -> RewriteVerdict {
+        let step = |step: &&str| Step {
+            rewrite: (*step).to_owned(),
+            why: String::new(),
+        };
+        RewriteVerdict {
+            rewrite,
+            title: title.into(),
+            verdict: "eligible",
+            reasons: Vec::new(),
+            refuted: false,
+            plan: (!steps.is_empty()).then(|| Plan {
+                steps: steps.iter().map(step).collect(),
+                without: Vec::new(),
+                twin: false,
+            }),
+        }
+    }
+
+    #[test]
+    fn the_answer_is_a_sentence() {
+        let sentence = |fit: usize, best: Option<&RewriteVerdict>| Glance { fit, best }.sentence();
+        assert_eq!(sentence(0, None), "no rewrite fits");
+        assert_eq!(sentence(1, None), "1 rewrite fits; it is unlikely to be faster");
+        // All steps, by the words that titles have for them.
+        let plan = verdict(
+            "optimize",
+            "Best: run in the parent's threads, 1 more",
+            &["skip-silent-stores", "reuse-threads=grid"],
+        );
+        let expected = "2 rewrites fit; best: store only changes, run children in the parent's threads";
+        assert_eq!(sentence(2, Some(&plan)), expected);
+        let one = verdict("coarsen", "Launch fewer blocks", &[]);
+        assert_eq!(sentence(1, Some(&one)), "1 rewrite fits: launch fewer blocks");
+    }
 
     #[test]
     fn the_reason_that_decides() {
