@@ -78,6 +78,9 @@ impl Glance<'_> {
                 fit => format!("{fit} rewrites fit; none is likely to be faster"),
             };
         };
+        if best.rewrite == REVERT {
+            return "nothing is likely to be faster; `revert` goes back to plain launches".to_owned();
+        }
         let steps = best.plan.iter().flat_map(|plan| &plan.steps);
         let steps: Option<Vec<&str>> = steps.map(|step| in_words(&step.rewrite)).collect();
         let best = match steps.filter(|steps| !steps.is_empty()) {
@@ -209,6 +212,9 @@ mod tests {
         assert_eq!(sentence(2, Some(&plan)), expected);
         let one = verdict("coarsen", "Launch fewer blocks", &[]);
         assert_eq!(sentence(1, Some(&one)), "1 rewrite fits: launch fewer blocks");
+        let back = verdict("revert", "Go back to plain launches", &[]);
+        let expected = "nothing is likely to be faster; `revert` goes back to plain launches";
+        assert_eq!(sentence(1, Some(&back)), expected);
     }
 
     #[test]
