@@ -10,8 +10,21 @@ use gridfuse_codeactions::handlers::optimize::{self, plan_of};
 /// What the title begins with.
 const BEST: &str = "Best: ";
 
-/// Room for the steps: editors show some 60 characters, and ` — 12 assumptions` may stand behind.
+/// Room for the steps: editors show some 60 characters, and ` — 2 assumptions` may follow.
 const MAX_STEPS: usize = 38;
+
+/// The last step, in fewer words, where the title has no room for the steps before it: then it says how many there are.
+const LAST_OF_SEVERAL: [(&str, &str); 9] = [
+    ("aggregate-grid-host", "collect per grid for the host"),
+    ("aggregate-grid-stream", "collect, run after the parent"),
+    ("fire-and-forget", "launch fire-and-forget"),
+    ("flatten-recursion", "flatten the recursion"),
+    ("persistent-loop", "loop instead of tail launches"),
+    ("promote", "turn the chain into one grid"),
+    ("promote-lookback", "one grid, with look-back"),
+    ("promote-overlap", "one grid, overlapped"),
+    ("reuse-threads", "run in the parent's threads"),
+];
 
 /// The steps of plans in few words, by id.
 const STEPS: [(&str, &str); 19] = [
@@ -47,51 +60,71 @@ pub fn title_at(db: &dyn Db, rewrite: &Rewrite, launch: LaunchId<'_>) -> Cow<'st
     rewrite.title.into()
 }
 
-/// The title for steps (`threshold=32`). The last one decides what becomes of the launches: it stands there in any case, those before it as
-/// far as there is room. `None` where a step has no words.
+/// The title for steps (`threshold=32`): all of them in order or, where these have no room, the last one, which decides what becomes of the
+/// launches, and how many there are besides. `None` where a step has no words.
 fn best<'s>(steps: impl Iterator<Item = &'s str>) -> Option<String> {
-    let words: Option<Vec<&str>> = steps.map(in_words).collect();
-    let words = words.filter(|words| !words.is_empty())?;
-    let length = |first: usize| words[first..].join(", ").chars().count();
-    let first = (0..words.len()).find(|first| length(*first) <= MAX_STEPS);
-    Some(format!(
-        "{BEST}{}",
-        words[first.unwrap_or(words.len() - 1)..].join(", ")
-    ))
+    let steps: Vec<&str> = steps.collect();
+    let words: Vec<&str> = steps.iter().map(|step| in_words(step)).collect::<Option<_>>()?;
+    let (last, before) = words.split_last()?;
+    let all = words.join(", ");
+    if all.chars().count() <= MAX_STEPS {
+        return Some(format!("{BEST}{all}"));
+    }
+    let last = steps
+        .last()
+        .and_then(|step| find(&LAST_OF_SEVERAL, step))
+        .unwrap_or(last);
+    Some(format!("{BEST}{last}, {} more", before.len()))
 }
 
-/// A step in few words.
-fn in_words(step: &str) -> Option<&'static str> {
+/// A step in few words, as titles name it and whoever tells all steps.
+pub fn in_words(step: &str) -> Option<&'static str> {
+    find(&STEPS, step)
+}
+
+fn find(known: &[(&'static str, &'static str)], step: &str) -> Option<&'static str> {
     let id = step.split('=').next()?;
-    let known = STEPS.iter().find(|(known, _)| *known == id);
-    known.map(|(_, words)| *words)
+    let found = known.iter().find(|(known, _)| *known == id);
+    found.map(|(_, words)| *words)
 }
 
 #[cfg(test)]
 mod tests {
     use gridfuse_codeactions::handlers::REWRITES;
 
-    use super::{MAX_STEPS, STEPS, best};
+    use super::{LAST_OF_SEVERAL, MAX_STEPS, STEPS, best, in_words};
 
     #[test]
-    fn a_title_says_the_last_step_and_what_else_has_room() {
+    fn words_have_room() {
         for (id, words) in STEPS {
             assert!(REWRITES.iter().any(|rewrite| rewrite.id == id), "{id}");
             assert!(words.chars().count() <= MAX_STEPS, "{words}");
+            let title = best(["threshold", "coarsen", "skip-silent-stores", id].into_iter()).unwrap_or_default();
+            assert!(title.chars().count() <= MAX_STEPS + "Best: ".len(), "{title}");
+            assert!(title.ends_with(", 3 more"), "{title}");
         }
+        for (id, _) in LAST_OF_SEVERAL {
+            assert!(in_words(id).is_some(), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_title_says_the_last_step_and_hides_none() {
         let title = |steps: &[&str]| best(steps.iter().copied());
         let expected = "Best: loop small grids, collect per grid";
         assert_eq!(title(&["threshold=32", "aggregate-grid"]).as_deref(), Some(expected));
-        let expected = "Best: fewer blocks, collect per grid";
+        let expected = "Best: collect per grid, 2 more";
         assert_eq!(
             title(&["threshold=32", "coarsen=4", "aggregate-grid"]).as_deref(),
             Some(expected)
         );
-        let expected = "Best: run children in the parent's threads";
+        let expected = "Best: run in the parent's threads, 1 more";
         assert_eq!(
             title(&["skip-silent-stores", "reuse-threads=grid"]).as_deref(),
             Some(expected)
         );
+        let expected = "Best: run children in the parent's threads";
+        assert_eq!(title(&["reuse-threads=grid"]).as_deref(), Some(expected));
         assert_eq!(title(&[]), None);
         assert_eq!(title(&["no-such"]), None);
     }

@@ -599,6 +599,12 @@ fn only_launch(text: &str) -> Option<String> {
     Some(text[start..end].split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// `1 thread`, `32 threads`, `n threads`.
+pub fn plural(number: &str, what: &str) -> String {
+    let ending = if number == "1" { "" } else { "s" };
+    format!("{number} {what}{ending}")
+}
+
 /// Recursion in words.
 pub fn recursion(count: &schema::Count) -> String {
     match (count.recursion, count.levels) {

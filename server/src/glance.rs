@@ -3,12 +3,14 @@
 use gridfuse_codeactions::api::rewrite::Family;
 use gridfuse_codeactions::handlers::rewrite_by_id;
 
+use crate::best_title::in_words;
 use crate::describe::told_rewrites;
+use crate::launches::REPLACES_WAIT;
 use crate::made::REVERT;
 use crate::schema::{CollectedLaunch, Launch, RewriteVerdict};
 
-/// More assumptions than these aren't told at a glance.
-const MAX_TOLD: usize = 2;
+/// A line about assumptions isn't longer: the full texts stand below it.
+const MAX_ASSUMED: usize = 100;
 
 /// The answer about a launch.
 pub struct Glance<'a> {
@@ -58,10 +60,12 @@ fn fits(rewrite: &RewriteVerdict) -> bool {
     rewrite.verdict != "ineligible" && !rewrite.refuted
 }
 
-/// A step of a plan, `reuse-threads=grid`, by the title of its rewrite, as a part of a sentence.
-fn in_words(step: &str) -> String {
-    let id = step.split('=').next().unwrap_or(step);
-    rewrite_by_id(id).map_or_else(|| step.to_owned(), |rewrite| first_small(rewrite.title))
+/// The reason that decides a refusal: the first. A wait is either taken out or replaced, and the reason against the last way comes last.
+pub fn decisive<'r, R>(rewrite: &str, reasons: &'r [R]) -> Option<&'r R> {
+    match rewrite {
+        REPLACES_WAIT => reasons.last(),
+        _ => reasons.first(),
+    }
 }
 
 /// A title within a sentence.
@@ -74,7 +78,7 @@ fn first_small(title: &str) -> String {
 }
 
 impl Glance<'_> {
-    /// `11 rewrites fit; best: run small grids as a loop, collect launches per grid`, without a full stop.
+    /// `11 rewrites fit; best: loop small grids, collect per grid`, without a full stop: all steps, in the words that titles have for them.
     pub fn sentence(&self) -> String {
         let Some(best) = self.best else {
             return match self.fit {
@@ -83,13 +87,14 @@ impl Glance<'_> {
                 fit => format!("{fit} rewrites fit; none is likely to be faster"),
             };
         };
-        let steps: Vec<String> = match &best.plan {
-            Some(plan) => plan.steps.iter().map(|step| in_words(&step.rewrite)).collect(),
-            None => Vec::new(),
-        };
-        let best = match steps.is_empty() {
-            true => first_small(&best.title),
-            false => steps.join(", "),
+        if best.rewrite == REVERT {
+            return "nothing is likely to be faster; `revert` goes back to plain launches".to_owned();
+        }
+        let steps = best.plan.iter().flat_map(|plan| &plan.steps);
+        let steps: Option<Vec<&str>> = steps.map(|step| in_words(&step.rewrite)).collect();
+        let best = match steps.filter(|steps| !steps.is_empty()) {
+            Some(steps) => steps.join(", "),
+            None => first_small(&best.title),
         };
         match self.fit {
             1 => format!("1 rewrite fits: {best}"),
@@ -97,25 +102,28 @@ impl Glance<'_> {
         }
     }
 
-    /// What the best one takes for granted, in short: `grids of `x` are independent of each other, and 1 more`.
+    /// What the best one takes for granted, in one short line: `grids of `x` are independent of each other; and 1 more`.
     pub fn assumptions(&self) -> Option<String> {
-        let mut texts: Vec<&str> = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
         for reason in &self.best?.reasons {
-            if !texts.contains(&short(&reason.text)) {
-                texts.push(short(&reason.text));
+            let text = short(&reason.text);
+            if !texts.contains(&text) {
+                texts.push(text);
             }
         }
-        let more = texts.len().saturating_sub(MAX_TOLD);
-        texts.truncate(MAX_TOLD);
-        match (texts.as_slice(), more) {
-            ([], _) => None,
-            (texts, 0) => Some(texts.join("; ")),
-            (texts, more) => Some(format!("{}; and {more} more", texts.join("; "))),
-        }
+        told(&texts)
     }
 
-    /// Where nothing fits: the reason that most rewrites share, in short.
+    /// Where nothing fits: the reason that most rewrites share. Where the launch is waited for, that is the wait, which anybody sees: then
+    /// why it stays.
     pub fn obstacle(launch: &Launch) -> Option<String> {
+        if let Some(wait) = &launch.sync
+            && let Some(refused) = wait.replace.as_ref().filter(|replace| !fits(replace))
+            && let Some(reason) = decisive(refused.rewrite, &refused.reasons)
+        {
+            let line = wait.place.start.line;
+            return Some(format!("the wait in line {line} has to stay: {}", reason.text));
+        }
         let mut counted: Vec<(&str, usize)> = Vec::new();
         for reason in told_rewrites(launch).flat_map(|rewrite| &rewrite.reasons) {
             let text = reason.text.as_str();
@@ -131,8 +139,149 @@ impl Glance<'_> {
     }
 }
 
-/// What stands before the explanation.
-fn short(text: &str) -> &str {
-    let end = [": ", " ("].iter().filter_map(|mark| text.find(mark)).min();
-    &text[..end.unwrap_or(text.len())]
+/// As many of the texts as a line has room for, whole, and how many there are beside these. A text that has no room for itself ends
+/// where it comes to its next thought.
+fn told(texts: &[String]) -> Option<String> {
+    let line = |first: &[&str], more: usize| match more {
+        0 => first.join("; "),
+        more => format!("{}; and {more} more", first.join("; ")),
+    };
+    let fits = |line: &String| line.chars().count() <= MAX_ASSUMED;
+    let whole: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let first = whole.first()?;
+    let begins = first.split_once(", and ").map_or(*first, |(begins, _)| begins);
+    let mut lines = (1..=whole.len()).rev();
+    lines
+        .find_map(|count| Some(line(&whole[..count], whole.len() - count)).filter(fits))
+        // Names may be long: one thought is said in any case.
+        .or_else(|| {
+            let left = whole.len() - usize::from(begins == *first);
+            Some(line(&[begins], left))
+        })
+}
+
+/// A text without its explanations: what stands in parentheses, and what comes after a colon. Code has colons and parentheses of its own.
+fn short(text: &str) -> String {
+    let mut out = String::new();
+    let (mut is_code, mut depth) = (false, 0_usize);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek();
+        is_code ^= c == '`';
+        match c {
+            '(' if !is_code && (depth > 0 || out.ends_with(' ')) => {
+                out.truncate(out.trim_end().len());
+                depth += 1;
+            }
+            ')' if !is_code && depth > 0 => depth -= 1,
+            ':' if !is_code && depth == 0 && next == Some(&' ') => break,
+            _ if depth == 0 => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Glance, MAX_ASSUMED, decisive, short, told};
+    use crate::schema::{Plan, RewriteVerdict, Step};
+
+    fn verdict(rewrite: &'static str, title: &'static str, steps: &[&str]) -> RewriteVerdict {
+        let step = |step: &&str| Step {
+            rewrite: (*step).to_owned(),
+            why: String::new(),
+        };
+        RewriteVerdict {
+            rewrite,
+            title: title.into(),
+            verdict: "eligible",
+            reasons: Vec::new(),
+            refuted: false,
+            plan: (!steps.is_empty()).then(|| Plan {
+                steps: steps.iter().map(step).collect(),
+                without: Vec::new(),
+                twin: false,
+            }),
+        }
+    }
+
+    #[test]
+    fn the_answer_is_a_sentence() {
+        let sentence = |fit: usize, best: Option<&RewriteVerdict>| Glance { fit, best }.sentence();
+        assert_eq!(sentence(0, None), "no rewrite fits");
+        assert_eq!(sentence(1, None), "1 rewrite fits; it is unlikely to be faster");
+        // All steps, by the words that titles have for them.
+        let plan = verdict(
+            "optimize",
+            "Best: run in the parent's threads, 1 more",
+            &["skip-silent-stores", "reuse-threads=grid"],
+        );
+        let expected = "2 rewrites fit; best: store only changes, run children in the parent's threads";
+        assert_eq!(sentence(2, Some(&plan)), expected);
+        let one = verdict("coarsen", "Launch fewer blocks", &[]);
+        assert_eq!(sentence(1, Some(&one)), "1 rewrite fits: launch fewer blocks");
+        let back = verdict("revert", "Go back to plain launches", &[]);
+        let expected = "nothing is likely to be faster; `revert` goes back to plain launches";
+        assert_eq!(sentence(1, Some(&back)), expected);
+    }
+
+    #[test]
+    fn the_reason_that_decides() {
+        assert_eq!(decisive("coarsen", &[1, 2]), Some(&1));
+        assert_eq!(decisive("replace-device-sync", &[1, 2]), Some(&2));
+        assert_eq!(decisive::<u8>("coarsen", &[]), None);
+    }
+
+    #[test]
+    fn an_explanation_is_left_out_and_no_verb() {
+        for (text, expected) in [
+            (
+                "unseen code that `spmv` runs (`printf` (line 3)) leaves streams, child grids and errors alone",
+                "unseen code that `spmv` runs leaves streams, child grids and errors alone",
+            ),
+            (
+                "grids of `x` are independent of each other: those that one thread launches (the NULL stream runs them in order)",
+                "grids of `x` are independent of each other",
+            ),
+            (
+                "blocks of `x` have at most 256 threads (the rewritten kernel may need more registers)",
+                "blocks of `x` have at most 256 threads",
+            ),
+            (
+                "the host can compute `a ? b : f (c)` even where no round of `if (a)` does so",
+                "the host can compute `a ? b : f (c)` even where no round of `if (a)` does so",
+            ),
+            (
+                "the host may wait (nothing waits for it), and no other thread launches meanwhile",
+                "the host may wait, and no other thread launches meanwhile",
+            ),
+            ("", ""),
+            ("it (", "it"),
+            ("it) `", "it) `"),
+        ] {
+            assert_eq!(short(text), expected);
+        }
+    }
+
+    #[test]
+    fn one_line_has_whole_phrases() {
+        let told = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+            told(&texts)
+        };
+        let independent = "grids of `visitNeighbours` are independent of each other";
+        let stream = "no other thread of the host launches into the stream between `visit` and what follows it";
+        let memory = format!("{stream}, and there is memory for all that the threads of `visit` may launch");
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&["a", "b", "c"]).as_deref(), Some("a; b; c"));
+        let expected = format!("{independent}; and 1 more");
+        assert_eq!(told(&[independent, &memory]), Some(expected));
+        // Half of it, and the other half counts.
+        assert_eq!(told(&[&memory]), Some(format!("{stream}; and 1 more")));
+        assert_eq!(told(&[&memory, "b"]), Some(format!("{stream}; and 2 more")));
+        let long = "x".repeat(MAX_ASSUMED + 20);
+        assert_eq!(told(&[&long]), Some(long.clone()));
+        assert_eq!(told(&[&long, "b"]), Some(format!("{long}; and 1 more")));
+    }
 }

@@ -341,7 +341,7 @@ fn wrong_use_and_missing_files_are_2() {
         assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
         assert_eq!(stdout(&output), "", "{arguments:?}");
     };
-    fails(&["check"], "<PATH>");
+    fails(&["check"], "<PATH[:LINE]>");
     fails(&["frobnicate"], "unrecognized subcommand");
     fails(&["check", "b.cu"], "cannot read b.cu: no such file or directory");
     fails(&["check", "latin.cu"], "not UTF-8 text (byte 4 is invalid)");

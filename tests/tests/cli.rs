@@ -297,6 +297,139 @@ fn a_file_that_is_no_cuda_is_told_of() {
     }
 }
 
+/// `12 |     child<<<1, 32>>>(out);`
+fn is_source(line: &str) -> bool {
+    let number = line.split_once(" |").map(|(number, _)| number.trim());
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Why a rewrite can't be applied, and what it assumes, fit as well. Marks begin where the statement does.
+#[test]
+fn refusals_fit_the_terminal() {
+    let long = "(cells + at, count, maxCells, tol, maxLevel, \"a long line\", nullptr, nullptr)";
+    let program = format!(
+        "__global__ void child(int* out);\n__global__ void parent(int* out) {{\n    child<<<1, 32>>>{long};\n        \
+         cudaDeviceSynchronize(); /* {long} */\n{far}child<<<1, 32>>>{long};\n}}\n",
+        far = " ".repeat(90)
+    );
+    let files = directory(&[("a.cu", program.as_bytes())]);
+    for (line, arguments) in [
+        (3, &["rewrite", "a.cu:3", "--apply", "persistent-loop"][..]),
+        (4, &["rewrite", "a.cu:4", "--apply", "outline-iteration"]),
+        (5, &["rewrite", "a.cu:5", "--apply", "persistent-loop"]),
+        (4, &["revert", "a.cu:4"]),
+    ] {
+        let mut command = std::process::Command::new(workspace::gridfuse_bin());
+        command.current_dir(files.path()).args(arguments).env("COLUMNS", "60");
+        let run = run_of(&mut command).expect_code(1);
+        let lines: Vec<&str> = run.stderr.lines().collect();
+        let source = lines
+            .iter()
+            .position(|shown| shown.trim_start().starts_with(&format!("{line} |")));
+        let source = source.unwrap_or_else(|| panic!("{}", run.story()));
+        let (code, marks) = (lines[source].chars(), lines[source + 1].chars());
+        let first = code.zip(marks).find(|(_, mark)| *mark == '^');
+        assert!(first.is_some_and(|(code, _)| code == 'c'), "{}", run.story());
+        for line in lines {
+            assert!(line.chars().count() <= 60, "{line}: {}", run.story());
+        }
+    }
+}
+
+/// What gridfuse prints names a place in a way that it understands.
+#[test]
+fn a_place_may_follow_the_file() {
+    let files = files();
+    let run = |arguments: &[&str]| gridfuse(files.path(), arguments);
+    for place in ["warning.cu:3", "warning.cu:3:31", "./warning.cu:3"] {
+        let shown = run(&["rewrite", place, "--apply", "aggregate-block"]).expect_code(0);
+        let meant = run(&["rewrite", "warning.cu", "--at", "3", "--apply", "aggregate-block"]);
+        assert_eq!(shown.stdout, meant.stdout, "{place}");
+    }
+    for wrong in [
+        &["rewrite", "warning.cu:3", "--at", "3", "--apply", "aggregate-block"][..],
+        &["rewrite", "warning.cu", "--apply", "aggregate-block"],
+        &["revert", "warning.cu"],
+        &["check", ".:3"],
+        &["check", "missing.cu:3"],
+        &["check", "warning.cu:3", "--fix"],
+    ] {
+        let story = run(wrong).expect_code(2);
+        assert!(story.stderr.contains("error: "), "{}", story.story());
+    }
+    let found = |arguments: &[&str]| {
+        let report = run(&[&["check", "--format", "json"], arguments].concat()).json();
+        report["findings"].as_array().unwrap().len()
+    };
+    let all = found(&["warning.cu"]);
+    assert!(all > 0);
+    assert_eq!(found(&["warning.cu:3"]), all);
+    assert_eq!(found(&["warning.cu:3:31"]), all);
+    assert_eq!(found(&["warning.cu:4"]), 0);
+    assert_eq!(found(&["warning.cu:4", "error.cu"]), found(&["error.cu"]));
+    assert_eq!(found(&["warning.cu:4", "warning.cu"]), all);
+    assert_eq!(found(&["warning.cu:4", "."]), found(&["."]));
+    run(&["check", "error.cu:1"]).expect_code(1);
+    run(&["check", "error.cu:2"]).expect_code(0);
+    run(&["rewrite", "warning.cu:3", "--apply", "aggregate-block", "--in-place"]).expect_code(0);
+    let rewritten = files.read("warning.cu");
+    let line = rewritten.lines().position(|line| line.contains(".launch(")).unwrap() + 1;
+    run(&["revert", &format!("warning.cu:{line}"), "--in-place"]).expect_code(0);
+    assert_eq!(files.read("warning.cu"), WARNING);
+}
+
+const REFINE: &str = "\
+__global__ void refine(float* cells, int* count, int level) {
+    int i = threadIdx.x;
+    if (cells[i] > 1 && level < 8) {
+        int at = atomicAdd(count, 4);
+        if (at > 1000) return;
+        refine<<<1, 4>>>(cells + at, count, level + 1);
+        cudaDeviceSynchronize();
+        cells[i] = 0;
+    }
+}
+";
+const ROUNDS: &str = "\
+__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void visit(int* out, int* changed) {
+    if (threadIdx.x < out[0]) child<<<1, 32>>>(out);
+    *changed = 1;
+}
+void search(int* out, int* flag) {
+    int changed = 1;
+    while (changed) {
+        visit<<<1, 32>>>(out, flag);
+        cudaMemcpy(&changed, flag, sizeof(int), cudaMemcpyDeviceToHost);
+    }
+}
+";
+
+/// Where the rewrite that would mend something doesn't fit, its reason stands there. A wait is no reason for its own staying.
+#[test]
+fn what_no_rewrite_mends_says_why() {
+    let files = directory(&[("refine.cu", REFINE.as_bytes()), ("rounds.cu", ROUNDS.as_bytes())]);
+    let check = |file: &str| gridfuse(files.path(), &["check", file]).stdout;
+    let why = "a call of `atomicAdd` can't be computed again in another kernel";
+    let found = check("refine.cu:7");
+    assert!(
+        found.contains(&format!("note: no rewrite fits: {why}\n --> refine.cu:4:18")),
+        "{found}"
+    );
+    let told = gridfuse(files.path(), &["explain", "refine.cu:6"])
+        .expect_code(0)
+        .stdout;
+    let answer = format!("  answer      no rewrite fits\n  because     the wait in line 7 has to stay: {why}\n");
+    assert!(told.contains(&answer), "{told}");
+    let found = check("rounds.cu:10");
+    let why =
+        "`visit` launches grids, which the next kernel of the loop waits for: apply `serialize` to its launches first";
+    assert!(
+        found.contains(&format!("note: no rewrite fits: {why}\n  --> rounds.cu:3:36")),
+        "{found}"
+    );
+}
+
 /// What is to be read fits the terminal; what is to be copied is in one piece.
 #[test]
 fn findings_fit_the_terminal() {
@@ -307,8 +440,10 @@ fn findings_fit_the_terminal() {
         run_of(command.env("COLUMNS", columns)).expect_code(0)
     };
     let words = |text: &str| -> Vec<String> {
-        // The lines that lead from labels to code go on beside labels.
-        let words = text.split_whitespace().filter(|word| *word != "|");
+        // Source is cut, and so are its marks. The lines that lead from labels to code go on beside labels.
+        let told = text.lines().filter(|line| !is_source(line));
+        let words = told.flat_map(str::split_whitespace);
+        let words = words.filter(|word| !word.chars().all(|c| "|^-".contains(c)));
         words.map(str::to_owned).collect()
     };
     let wide = check("400");
@@ -316,9 +451,7 @@ fn findings_fit_the_terminal() {
         let narrow = check(&columns.to_string());
         assert_eq!(words(&narrow.stdout), words(&wide.stdout), "{}", narrow.stdout);
         for line in narrow.stdout.lines().filter(|line| line.chars().count() > columns) {
-            let is_code = line.trim_start().starts_with(|c: char| c.is_ascii_digit()) || line.ends_with('^');
-            let is_command = line.trim_start().starts_with("gridfuse rewrite ");
-            assert!(is_code || line.ends_with('-') || is_command, "{columns}: {line}");
+            assert!(line.trim_start().starts_with("gridfuse rewrite "), "{columns}: {line}");
         }
         let commands = narrow.stdout.lines().filter(|line| line.contains("gridfuse rewrite"));
         assert!(commands.clone().count() > 3);

@@ -36,12 +36,17 @@ impl Machine {
     }
 
     fn doctor(&self, path: &str, arguments: &[&str]) -> Run {
+        self.doctor_in("400", path, arguments)
+    }
+
+    fn doctor_in(&self, columns: &str, path: &str, arguments: &[&str]) -> Run {
         let mut command = Command::new(workspace::gridfuse_bin());
         for variable in ["CUDA_PATH", "NVCC_CCBIN", "CUDA_VISIBLE_DEVICES"] {
             command.env_remove(variable);
         }
         command
             .current_dir(self.disk.file("project"))
+            .env("COLUMNS", columns)
             .env("PATH", path)
             .env("CUDA_HOME", self.disk.file("home/cuda"));
         run_of(command.arg("doctor").args(arguments))
@@ -72,6 +77,23 @@ impl Machine {
 #[track_caller]
 fn expect(found: (String, String), status: &str, part: &str) {
     assert!(found.0 == status && found.1.contains(part), "{found:?}");
+}
+
+/// What is to be read fits the terminal; commands, which are copied, are in one piece.
+#[test]
+fn the_report_fits_the_terminal() {
+    let machine = Machine::new();
+    let words = |run: &Run| -> Vec<String> { run.stdout.split_whitespace().map(str::to_owned).collect() };
+    let wide = machine.doctor("", &[]);
+    assert!(wide.stdout.lines().any(|line| line.len() > 200), "{}", wide.stdout);
+    for columns in [60, 80] {
+        let narrow = machine.doctor_in(&columns.to_string(), "", &[]);
+        assert_eq!(words(&narrow), words(&wide));
+        for line in narrow.stdout.lines().filter(|line| line.chars().count() > columns) {
+            let line = line.trim_start();
+            assert!(line.starts_with('`') || !line.contains(' '), "{columns}: {line}");
+        }
+    }
 }
 
 #[test]

@@ -32,8 +32,18 @@ fn shells_complete_every_command() {
     gridfuse(nowhere.path(), &["completions", "tcsh"]).expect_code(2);
 }
 
+/// A line of a page without what sets it in bold.
+fn plain(line: &str) -> String {
+    let mut line = line.replace("\\-", "-");
+    for font in ["\\fB", "\\fI", "\\fR"] {
+        line = line.replace(font, "");
+    }
+    line
+}
+
 #[test]
 fn every_command_has_a_page() {
+    let version = env!("CARGO_PKG_VERSION");
     let nowhere = Directory::new();
     let run = gridfuse(nowhere.path(), &["man", "--output", "pages"]).expect_code(0);
     let pages = files_of(&nowhere.file("pages"));
@@ -41,6 +51,11 @@ fn every_command_has_a_page() {
     for command in COMMANDS {
         let page = nowhere.read(&format!("pages/gridfuse-{command}.1"));
         assert!(page.contains(&format!(".TH gridfuse-{command} 1")), "{page}");
+        assert!(page.contains(&format!("\"gridfuse {version}\"")), "{page}");
+        let usage = page.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap();
+        let help = gridfuse(nowhere.path(), &[command, "--help"]).expect_code(0).stdout;
+        let expected = help.lines().find_map(|line| line.strip_prefix("Usage: ")).unwrap();
+        assert_eq!(plain(usage), expected);
         let printed = gridfuse(nowhere.path(), &["man", command]).expect_code(0);
         assert_eq!(printed.stdout, page);
     }

@@ -120,7 +120,7 @@ fn hover_on_a_launch_and_its_operands() {
     let first: Vec<&str> = text.lines().take(8).collect();
     assert!(first[0].starts_with("**launch of `expand`**"), "{text}");
     assert!(
-        first[2].contains(" rewrites fit; best: store only what changes, run child grids in the parent's threads"),
+        first[2].contains(" rewrites fit; best: store only changes, run children in the parent's threads"),
         "{text}"
     );
     assert!(

@@ -208,10 +208,10 @@ fn a_collected_launch_is_explained() {
     let parts = [
         "  is          a launch of `expand` in `bfs_level`, collected per block\n",
         " rewrites fit; best: ",
-        "  command     gridfuse rewrite bfs.cu --at ",
+        "  command     gridfuse rewrite bfs.cu:",
         "  runs        collected per block: one grid runs all grids of `expand` that a block launches here\n",
         "  was         expand<<<(count + 127) / 128, 128>>>(",
-        "  take back   gridfuse revert bfs.cu --at ",
+        "  take back   gridfuse revert bfs.cu:",
         "  child       expand (",
         "  parent      kernel bfs_level (",
         "  launched by every thread that gets there\n",

@@ -17,6 +17,7 @@ use crate::edit::lex::{self, TokenKind};
 use crate::edit::one_line::has_long_literal;
 use crate::edit::style;
 use crate::facts::child::Child;
+use crate::facts::movable;
 use crate::facts::pure;
 use crate::facts::site::Site;
 
@@ -197,7 +198,7 @@ pub fn refuse_unseen(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals
         return;
     }
     let text = if child.item == site.parent {
-        format!("`{}` is recursive", child.name)
+        movable::is_recursive(&child.name)
     } else if child.file == site.file {
         format!("`{}` is defined below `{}`", child.name, site.parent_name())
     } else {

@@ -20,6 +20,7 @@ use crate::facts::child::Child;
 use crate::facts::copied;
 use crate::facts::own_name;
 use crate::facts::site::function_around;
+use crate::facts::surroundings::waits_for_children;
 use crate::runtime::is_header;
 
 /// Which built-in variables become parameters.
@@ -42,11 +43,21 @@ pub const KEPT_BLOCK: &[&str] = &["threadIdx", "blockDim"];
 /// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker. `kept`: the built-in
 /// variables of which the body's parameters are no others than the GPU's, so that functions which it calls may read them themselves.
 pub fn refuse_to_outline(child: &Child<'_>, form: Form, kept: &[&str], effects: &Effects, refusals: &mut Refusals) {
-    let body = child.item.body_span(child.db);
-    if lex::identifiers(child.source(body)).any(|w| w == child.name) {
-        refusals.add(format!("`{}` is recursive", child.name), Some(child.place()));
+    if names_itself(child) {
+        refusals.add(is_recursive(&child.name), Some(child.place()));
     }
     refuse_to_outline_collecting(child, form, kept, effects, refusals);
+}
+
+/// Whether the body of a child has its name.
+pub fn names_itself(child: &Child<'_>) -> bool {
+    let body = child.item.body_span(child.db);
+    lex::identifiers(child.source(body)).any(|word| word == child.name)
+}
+
+/// That a function launches or calls itself, or one that launches it again: all rewrites have the same words for it.
+pub fn is_recursive(name: &str) -> String {
+    format!("`{name}` is recursive")
 }
 
 /// The same for a child that may launch itself, as all its launches become something else.
@@ -103,7 +114,8 @@ pub fn refuse_to_outline_collecting(
         refusals.add(format!("`{name}` uses {}", own_name.what), Some(own_name.place));
     }
     for sync in &effects.syncs {
-        refusals.add(format!("`{name}` calls {}", sync.what), Some(sync.place));
+        let who = format!("`{name}`");
+        refusals.add(waits_for_children(&who, &sync.what), Some(sync.place));
     }
     if let Some(place) = implicit_read(child).filter(|_| reads_others) {
         refusals.add(

@@ -21,7 +21,7 @@ use crate::api::refusal::refuse;
 use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::child::refuse_uncertain;
-use crate::facts::surroundings::refuse_callers;
+use crate::facts::surroundings::{refuse_callers, waits_for_children};
 
 /// Whether a function of the runtime launches a kernel that it is given.
 fn is_launch_function(name: &str) -> bool {
@@ -287,17 +287,15 @@ impl<'db> Site<'db> {
             }
             let Some(known) = library(name) else { continue };
             let waits = [Does::WAITS_FOR_CHILDREN, Does::WAITS_FOR_STREAM];
-            let what = if waits.iter().any(|d| known.does.has(*d)) {
-                "waits for its children with"
+            let parent = format!("`{}`", self.parent_name());
+            let text = if waits.iter().any(|d| known.does.has(*d)) {
+                waits_for_children(&parent, &format!("{name}()"))
             } else if matches!(known.stream, Some((Operation::Event, _))) {
-                "orders streams by events with"
+                format!("{parent} orders streams by events with {name}()")
             } else {
                 continue;
             };
-            refusals.add(
-                format!("`{}` {what} {name}()", self.parent_name()),
-                Some(self.place(expr.span)),
-            );
+            refusals.add(text, Some(self.place(expr.span)));
         }
     }
 }

@@ -64,6 +64,11 @@ pub fn callers_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Callers<
     found
 }
 
+/// That a function waits for its children: all rewrites have the same words for it, so that it is told once of a launch.
+pub fn waits_for_children(who: &str, call: &str) -> String {
+    format!("{who} waits for its children with {call}")
+}
+
 /// Refuses callers that wait for the launch or order it by events, as [`Site::refuse_common`] does for the launching function itself.
 pub fn refuse_callers(site: &Site<'_>, refusals: &mut Refusals) {
     let parent = site.parent_name();
@@ -71,10 +76,7 @@ pub fn refuse_callers(site: &Site<'_>, refusals: &mut Refusals) {
         let effects = effects(site.db, caller);
         let name = unqualified(caller.name(site.db));
         if let Some(found) = effects.syncs.first() {
-            let text = format!(
-                "`{name}`, which calls `{parent}`, waits for its children with {}",
-                found.what
-            );
+            let text = waits_for_children(&format!("`{name}`, which calls `{parent}`,"), &found.what);
             refusals.add(text, Some(found.place));
         }
         if let Some(found) = effects.events.first() {

@@ -105,11 +105,19 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     let effects = effects(db, site.parent);
     // A launch that fails does so in this stream, too.
     surroundings::assume_nothing_else(site, Errors::Stay, edit);
-    for found in effects.syncs.iter().chain(&effects.events) {
+    let who = format!("`{}` or a function it calls", site.parent_name());
+    let waits = effects
+        .syncs
+        .iter()
+        .map(|found| (surroundings::waits_for_children(&who, &found.what), found));
+    let events = effects
+        .events
+        .iter()
+        .map(|found| (format!("{who} uses {}", found.what), found));
+    for (what, found) in waits.chain(events) {
         if found.place.file == site.file && site.body.exprs.iter().any(|e| site.place(e.span) == found.place) {
             continue;
         }
-        let what = format!("`{}` or a function it calls uses {}", site.parent_name(), found.what);
         if refusals.is_empty() {
             refusals.add(what, Some(found.place));
         }

@@ -379,7 +379,7 @@ fn blocks_of_the_child_run_one_after_the_other() {
 
 #[test]
 fn no_launches_in_their_turn() {
-    refuses(ID, QUICKSORT, "`sort` launches grids itself");
+    refuses(ID, QUICKSORT, "`sort` is recursive");
     // The leaves go on being launched by the device; with the rewrite on their launch, both would be collected.
     let outer = rewrite(ID, &NEST.replace("child<<<", "$0child<<<"));
     outer.has(&[

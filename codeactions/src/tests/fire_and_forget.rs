@@ -285,7 +285,7 @@ fn refusals() {
 __device__ void wait() { cudaDeviceSynchronize(); }
 __global__ void parent(int* out) { child<<<1, 32>>>(out); wait(); }
 "#,
-        "a function it calls uses cudaDeviceSynchronize()",
+        "a function it calls waits for its children with cudaDeviceSynchronize()",
     );
     refuse(
         "child<<<1, 32>>>(out, begin, count);\n    out[v] = @ 3;",

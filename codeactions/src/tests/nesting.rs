@@ -1,6 +1,7 @@
 //! Launches in kernels that are launched themselves, and in functions that kernels call.
 
 use super::{refuses, rewrite, rewrite_files};
+use crate::handlers::of_launches;
 
 pub(super) const QUICKSORT: &str = r#"__global__ void sort(int* data, int left, int right, int depth) {
     if (depth > 20 || right - left < 2) return;
@@ -317,4 +318,43 @@ __device__ void visit(int* out, int begin) {
         &with_function(function, "n::visit(out, v);"),
         "stand in different namespaces",
     );
+}
+
+/// What several rewrites have against a launch reads the same in all of them.
+#[test]
+fn one_cause_has_one_phrase() {
+    let waits = "\
+__global__ void sort(int* a, int n) {
+    if (n < 2) return;
+    sort<<<1, 1>>>(a, n / 2);
+    cudaDeviceSynchronize();
+}
+";
+    let recursive = "\
+__global__ void sweep(int* a, int n) {
+    if (threadIdx.x == 0 && n > 0) sweep<<<gridDim.x, blockDim.x, 0, cudaStreamTailLaunch>>>(a, n - 1);
+}
+__global__ void driver(int* a, int steps) {
+    for (int s = 0; s < steps; ++s) $0sweep<<<steps, 256>>>(a, 0);
+}
+";
+    for (program, part, phrase) in [
+        (
+            waits,
+            "cudaDeviceSynchronize",
+            "`sort` waits for its children with cudaDeviceSynchronize()",
+        ),
+        (recursive, "recursive", "`sweep` is recursive"),
+    ] {
+        let refused = of_launches().filter_map(|rewrite| rewrite_files(rewrite.id, &[("a.cu", program)], &[]).err());
+        let all: Vec<String> = refused.flatten().collect();
+        let mut found: Vec<&String> = all.iter().filter(|reason| reason.contains(part)).collect();
+        assert!(found.len() > 1, "{all:#?}");
+        found.sort();
+        found.dedup();
+        assert_eq!(found, [phrase]);
+        for other in ["launches grids itself", "launches itself or its parent"] {
+            assert!(!all.iter().any(|reason| reason.contains(other)), "{all:#?}");
+        }
+    }
 }

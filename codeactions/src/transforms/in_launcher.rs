@@ -272,9 +272,9 @@ fn split_at_barriers<'a, 'db>(
 
 fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
     let name = &child.name;
-    if child.item == site.parent {
+    if child.item == site.parent || site.facts.recursive {
         // That says all: its copies, its launches and where it stands are the same reason in other words.
-        refusals.add(format!("`{name}` is recursive"), Some(child.place()));
+        refusals.add(movable::is_recursive(name), Some(child.place()));
         return;
     }
     movable::refuse_to_outline(child, Form::Thread, &[], effects, refusals);
@@ -320,12 +320,6 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals:
         .filter(|_| effects.barriers.is_empty() && effects.warp.is_empty())
     {
         refusals.add(format!("`{name}` waits at a barrier"), place(span));
-    }
-    if site.facts.recursive {
-        refusals.add(
-            format!("`{name}` launches itself or its parent again"),
-            Some(child.place()),
-        );
     }
 }
 

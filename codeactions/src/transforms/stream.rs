@@ -116,10 +116,11 @@ pub fn refuse_child(child: &Child<'_>, refusals: &mut Refusals) -> Vec<Reason> {
 pub fn refuse_nesting(cluster: &Cluster<'_>, children: &[Child<'_>], refusals: &mut Refusals) {
     for child in children {
         if cluster.index(child.item).is_some() {
-            refusals.add(
-                format!("`{}` launches grids itself: the host can't know how many", child.name),
-                Some(child.place()),
-            );
+            let text = match movable::names_itself(child) {
+                true => movable::is_recursive(&child.name),
+                false => format!("`{}` launches grids itself: the host can't know how many", child.name),
+            };
+            refusals.add(text, Some(child.place()));
         }
     }
     if let Some(function) = cluster.functions.iter().find(|f| f.batch().is_some()) {

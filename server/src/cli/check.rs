@@ -1,7 +1,8 @@
 //! `gridfuse check`: findings of files and directories.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,8 @@ use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 
 use super::output::{count, json, note};
-use super::project::{Project, is_standard_input};
+use super::project::{Project, is_standard_input, located};
+use super::site::named_place;
 use super::snippet::{Assumed, Snippets};
 use super::wrapped::wrapped;
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, USAGE_OR_IO, changes, fix, github, sarif};
@@ -25,8 +27,8 @@ use crate::schema::{self, CheckReport, Finding, Fix, Fixed, Summary};
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Files, directories that are searched for .cu, .cuh, .h and .hpp files, or - for standard input
-    #[arg(required = true, value_name = "PATH")]
+    /// Files, directories that are searched for .cu, .cuh, .h and .hpp files, or - for standard input; of FILE:LINE, what is found there
+    #[arg(required = true, value_name = "PATH[:LINE]")]
     paths: Vec<PathBuf>,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
@@ -79,12 +81,16 @@ const FINDINGS_WITH_FIXES: usize = 200;
 
 /// Runs `check`.
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
-    if args.fix && !args.diff && args.paths.iter().any(|path| is_standard_input(path)) {
+    let (paths, lines) = Lines::of(&args.paths, &args.includes)?;
+    if args.fix && !lines.0.is_empty() {
+        return Err("--fix mends whole files: leave the line out".to_owned().into());
+    }
+    if args.fix && !args.diff && paths.iter().any(|path| is_standard_input(path)) {
         return Err("--fix cannot write to standard input: add --diff to see the change"
             .to_owned()
             .into());
     }
-    let mut project = Project::load(&args.paths, &args.includes)?;
+    let mut project = Project::load(&paths, &args.includes)?;
     let mut fixed = Vec::new();
     if args.fix {
         let (applied, edited) = fix::fix_all(&mut project)?;
@@ -105,7 +111,10 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
     for file in project.asked() {
         // A bug in the analysis of one file must not hide the findings of the others.
         match catch_unwind(AssertUnwindSafe(|| check_file(&project, file, &mut summary))) {
-            Ok(findings) => found.extend(findings),
+            Ok(findings) => found.extend(findings.into_iter().filter(|(diagnostic, finding)| {
+                let path = diagnostic.place.file.path(project.host.db());
+                lines.ask_for(path, finding.place.start.line..=finding.place.end.line)
+            })),
             Err(_) => {
                 let path = project.show(file.path(project.host.db()));
                 return Err(format!("internal error while checking {path}; please report it with the file").into());
@@ -152,6 +161,39 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
         true => FINDINGS,
         false => CLEAN,
     })
+}
+
+/// The lines that the user asks about, by file; files that aren't here as a whole.
+struct Lines(BTreeMap<PathBuf, Vec<u32>>);
+
+impl Lines {
+    /// Takes the lines off `FILE:LINE`.
+    fn of(asked: &[PathBuf], includes: &Includes) -> Result<(Vec<PathBuf>, Lines), CliError> {
+        let mut paths = Vec::new();
+        let mut lines: BTreeMap<PathBuf, Vec<u32>> = BTreeMap::new();
+        let mut whole: BTreeSet<PathBuf> = BTreeSet::new();
+        for location in asked {
+            let (path, at) = named_place(location, None)?;
+            match at {
+                Some(at) if path.is_dir() => {
+                    return Err(format!("{} is a directory: it has no line {}", path.display(), at.line).into());
+                }
+                Some(at) => lines.entry(located(&path, includes)?).or_default().push(at.line),
+                None => whole.extend(located(&path, includes).ok()),
+            }
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        lines.retain(|path, _| !whole.iter().any(|whole| path.starts_with(whole)));
+        Ok((paths, Lines(lines)))
+    }
+
+    /// Whether what stands in some lines of a file is to be told.
+    fn ask_for(&self, path: &Path, place: RangeInclusive<u32>) -> bool {
+        let lines = self.0.get(path);
+        lines.is_none_or(|lines| lines.iter().any(|line| place.contains(line)))
+    }
 }
 
 fn check_file(project: &Project, file: SourceFile, summary: &mut Summary) -> Vec<(Diagnostic, Finding)> {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::output::json;
+use super::wrapped::{hanging, wrapped};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Format};
 use crate::doctor::{Surroundings, examine};
 use crate::schema::{CheckStatus, DoctorReport};
@@ -43,11 +44,9 @@ fn text(report: &DoctorReport, out: &mut dyn Write) -> io::Result<()> {
         (true, None) => "measuring does, too".to_owned(),
         (false, None) => format!("measuring lacks: {}", report.missing.join(", ")),
     };
-    writeln!(
-        out,
-        "gridfuse {}: checking and rewriting work; {measuring}",
-        report.version
-    )?;
+    let version = report.version;
+    let headline = format!("gridfuse {version}: checking and rewriting work; {measuring}");
+    writeln!(out, "{}", wrapped(&headline).trim_end())?;
     writeln!(out)?;
     let width = report
         .checks
@@ -61,9 +60,11 @@ fn text(report: &DoctorReport, out: &mut dyn Write) -> io::Result<()> {
             CheckStatus::Note => "note",
             CheckStatus::Missing => "missing",
         };
-        writeln!(out, "  {status:<7}  {:<width$}  {}", check.name, check.found)?;
+        let begins = format!("  {status:<7}  {:<width$}  ", check.name);
+        writeln!(out, "{}", hanging(&begins, &check.found))?;
         if let Some(help) = &check.help {
-            writeln!(out, "           {:<width$}  -> {help}", "")?;
+            let begins = format!("           {:<width$}  -> ", "");
+            writeln!(out, "{}", hanging(&begins, help))?;
         }
     }
     Ok(())

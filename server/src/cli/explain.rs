@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use gridfuse_analysis::base::db::{Database, SourceFile};
@@ -10,22 +11,22 @@ use gridfuse_analysis::hir::items::items;
 use super::fitted_table::FittedTable;
 use super::output::{count, json, shell};
 use super::project::{Project, located};
-use super::site::{At, launches_at, list_places, split_location};
+use super::site::{At, launches_at, list_places, named_place};
 use super::wrapped::wrapped;
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::collected::collectors;
-use crate::describe::{Describe, dependence_rows, launchers, recursion, told_rewrites};
+use crate::describe::{Describe, dependence_rows, launchers, plural, recursion, told_rewrites};
 use crate::glance::{Glance, glance, glance_at_collected};
 use crate::launches::{LaunchSite, in_file, place_in};
 use crate::made::REVERT;
-use crate::schema::{self, CollectedLaunch, ExplainReport, Launch, Note, Operand, Place, Uniformity};
+use crate::schema::{self, CollectedLaunch, ExplainReport, Launch, Note, Operand, Place, Step, Uniformity};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// File, or one line of it, or - for standard input; without a line, text output leaves launches by host code out
     #[arg(value_name = "FILE[:LINE]")]
-    location: String,
+    location: PathBuf,
     /// The line, apart from the file: the one way to name it for standard input
     #[arg(long, value_name = "LINE[:COL]")]
     at: Option<At>,
@@ -38,15 +39,7 @@ pub struct ExplainArgs {
 
 /// Runs `explain`.
 pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
-    let (path, at) = split_location(&args.location);
-    if at.is_some() && args.at.is_some() {
-        return Err(
-            "the line is named twice: leave --at out, or the line after the file's name"
-                .to_owned()
-                .into(),
-        );
-    }
-    let at = at.or(args.at);
+    let (path, at) = named_place(&args.location, args.at)?;
     if path.is_dir() {
         return Err(format!("{} is a directory; name one file", path.display()).into());
     }
@@ -269,8 +262,9 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         };
         writeln!(
             out,
-            "  child grid  {} threads{size}; {} in all",
-            count.child_threads, count.total_threads
+            "  child grid  {}{size}; {} in all",
+            plural(&count.child_threads, "thread"),
+            count.total_threads
         )?;
     }
     writeln!(out, "  recursive   {}", recursion(&launch.count))?;
@@ -356,8 +350,8 @@ fn reached(divergence: &Uniformity, loops: &[Place], home: &Place, out: &mut dyn
 
 /// A command for what stands at a place, as one types it in a shell.
 fn command(subcommand: &str, place: &Place, more: &[&str]) -> String {
-    let at = format!("{}:{}", place.start.line, place.start.column);
-    let mut words = vec!["gridfuse", subcommand, &place.path, "--at", &at];
+    let location = at(place);
+    let mut words = vec!["gridfuse", subcommand, &location];
     words.extend(more);
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     shell(&words)
@@ -417,8 +411,7 @@ fn rewrites(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
             let id = rewrite.rewrite;
             let steps = plan.steps.iter();
             plans.extend(steps.map(|step| format!("{id} applies {}: {}", step.rewrite, step.why)));
-            let without = plan.without.iter();
-            plans.extend(without.map(|step| format!("{id} leaves out {}: {}", step.rewrite, step.why)));
+            plans.extend(left_out(&plan.without).map(|(steps, why)| format!("{id} leaves out {steps}: {why}")));
         }
     }
     rewrites.print(out)?;
@@ -426,6 +419,18 @@ fn rewrites(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  {plan}")?;
     }
     Ok(())
+}
+
+/// Why steps are left out, each reason once: `threshold, coarsen` and why.
+fn left_out(without: &[Step]) -> impl Iterator<Item = (String, &str)> {
+    let mut reasons: Vec<(Vec<&str>, &str)> = Vec::new();
+    for Step { rewrite, why } in without {
+        match reasons.iter_mut().find(|(_, known)| known == why) {
+            Some((steps, _)) => steps.push(rewrite),
+            None => reasons.push((vec![rewrite], why)),
+        }
+    }
+    reasons.into_iter().map(|(steps, why)| (steps.join(", "), why))
 }
 
 /// A reason with all places of which it's said, as far as a line has room.
@@ -440,6 +445,20 @@ fn cause(text: &str, places: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::left_out;
+    use crate::schema::Step;
+
+    #[test]
+    fn one_reason_for_several_steps_is_told_once() {
+        let without = [("a", "x"), ("b", "y"), ("c", "x")].map(|(rewrite, why)| Step {
+            rewrite: rewrite.to_owned(),
+            why: why.to_owned(),
+        });
+        let told: Vec<(String, &str)> = left_out(&without).collect();
+        assert_eq!(told, [("a, c".to_owned(), "x"), ("b".to_owned(), "y")]);
+        assert_eq!(left_out(&[]).count(), 0);
+    }
+
     #[test]
     fn a_cause_with_its_places() {
         let cause = |places: &[&str]| {

@@ -1,10 +1,13 @@
-//! Rendered snippets whose messages, labels and notes fit the terminal. Source lines and places stay as they are, and so do commands, which
-//! are copied.
+//! Rendered snippets that fit the terminal: messages, labels and notes are continued, source lines and what marks them are cut. Places stay
+//! as they are, and so do commands, which are copied.
 
 use super::fitted_table::known_width;
 
 /// A label that has less room than this beside what it marks stands below.
 const LEAST_ROOM: usize = 28;
+
+/// Marks of which fewer characters than this would be seen are no help.
+const LEAST_SEEN: usize = 12;
 
 /// How far the lines after the first of a message are indented where its headline is longer than this.
 const MESSAGE_HANG: usize = 8;
@@ -18,12 +21,47 @@ const QUOTED_COMMAND: &str = "`gridfuse ";
 /// What marks code, and what leads from a label to it.
 const MARKS: [char; 6] = [' ', '|', '^', '-', '_', '~'];
 
-/// A rendered text whose lines fit the terminal, where it's known how wide that is.
-pub fn fitted(rendered: &str) -> String {
+/// What `render` makes for a width of source lines, with lines that fit the terminal, where it's known how wide that is. `usual`: a width
+/// where there is no need for another one.
+pub fn fitted(usual: usize, render: impl Fn(usize) -> String) -> String {
+    let rendered = render(usual);
+    let Some(width) = known_width() else {
+        return rendered;
+    };
+    match hides_marks(&rendered, width) {
+        true => fitted_in(&render(width.saturating_sub(gutter(&rendered))), width),
+        false => fitted_in(&rendered, width),
+    }
+}
+
+/// A rendered text without source lines.
+pub fn fitted_text(rendered: &str) -> String {
     match known_width() {
         Some(width) => fitted_in(rendered, width),
         None => rendered.to_owned(),
     }
+}
+
+/// Marks begin so far on the right that nobody would see them.
+fn hides_marks(rendered: &str, width: usize) -> bool {
+    rendered.lines().any(|line| {
+        let plain = Line::of(line).plain();
+        let mark = plain.iter().position(|c| *c == '^');
+        mark.is_some_and(|mark| mark + LEAST_SEEN > width)
+    })
+}
+
+/// What the numbers of lines take.
+fn gutter(rendered: &str) -> usize {
+    let bars = rendered.lines().filter_map(|line| {
+        let plain = Line::of(line).plain();
+        let first = plain.iter().position(|c| *c != ' ')?;
+        plain
+            .iter()
+            .position(|c| *c == '|')
+            .filter(|_| is_source(&plain[first..]))
+    });
+    bars.max().unwrap_or_default() + 2
 }
 
 fn fitted_in(rendered: &str, width: usize) -> String {
@@ -66,6 +104,21 @@ impl<'t> Line<'t> {
         self.cells.iter().map(|(_, c)| *c).collect()
     }
 
+    /// Source, or marks without a label, as far as there is room.
+    fn cut(&self, plain: &[char], width: usize) -> String {
+        let first = plain.iter().position(|c| *c != ' ').unwrap_or_default();
+        let (room, ending) = match plain.get(first) {
+            Some('|') if plain[first..].iter().all(|c| MARKS.contains(c)) => (width, ""),
+            Some(_) if is_source(&plain[first..]) => (width - 1, "…"),
+            _ => (plain.len(), ""),
+        };
+        let room = room.min(self.cells.len());
+        let mut out = self.part(0, room) + ending;
+        // Colours end as they would have.
+        out.extend(self.cells[room..].iter().map(|(escapes, _)| *escapes));
+        out + self.tail
+    }
+
     fn part(&self, from: usize, to: usize) -> String {
         let mut out = String::new();
         for (escapes, c) in &self.cells[from..to] {
@@ -97,10 +150,16 @@ fn line_in(text: &str, width: usize) -> String {
     };
     // No room for anything.
     let Some(layout) = layout.filter(|layout| layout.before.chars().count() + LEAST_ROOM / 2 <= width) else {
-        return text.to_owned();
+        return match plain.len() > width && width >= LEAST_ROOM {
+            true => line.cut(&plain, width),
+            false => text.to_owned(),
+        };
     };
     let hang = layout.before.chars().count();
-    let mut out = line.part(0, layout.text);
+    let mut out = match layout.below {
+        true => line.part(0, layout.text.min(width)),
+        false => line.part(0, layout.text),
+    };
     let mut column = layout.text;
     if layout.below {
         out.truncate(out.trim_end().len());
@@ -230,7 +289,7 @@ fn label(plain: &[char], gutter: usize, width: usize) -> Option<Layout> {
 
 #[cfg(test)]
 mod tests {
-    use super::{fitted_in, line_in};
+    use super::{fitted_in, gutter, hides_marks, is_source, line_in};
 
     const RENDERED: &str = "\u{1b}[1m\u{1b}[33mwarning[serialized-launches]\u{1b}[0m: child grids of `expand` run one at a time: all threads of a block launch into the same stream
   --> a/very/long/path/that/leads/to/some/directory/far/away/bfs.cu:49:9
@@ -256,8 +315,8 @@ note: (1) grids of `expand` are independent of each other in all that they do";
    |         ---------
    |         only threads with `count > 0` get
    |         here, and only some of these
-49 |         expand<<<(count + 127) / 128, 128>>>(col, dist, deepest, level, begin, count);
-   |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+49 |         expand<<<(count + 127) / 128, 128>>…
+   |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
    |         serialized with the other launches
    |         of the block
    |
@@ -283,8 +342,34 @@ note: (1) grids of `expand` are independent of
     }
 
     #[test]
+    fn source_and_marks_are_cut() {
+        let bold = "\u{1b}[1m";
+        let end = "\u{1b}[0m";
+        let source = format!("12 |     {bold}child<<<grid, block>>>{end}(first, second);");
+        assert_eq!(line_in(&source, 28), format!("12 |     {bold}child<<<grid, bloc…{end}"));
+        let marks = format!("   |     {bold}{}{end}", "^".repeat(28));
+        let cut = format!("   |     {bold}{}{end}", "^".repeat(19));
+        assert_eq!(line_in(&marks, 28), cut);
+        let place = "  --> some/long/path/to/a/file.cu:1:2";
+        assert_eq!(line_in(place, 28), place);
+        let many = format!("   |         {} a label", "^".repeat(40));
+        let cut = format!("   |         {}\n   | a label", "^".repeat(27));
+        assert_eq!(line_in(&many, 40), cut);
+        // Far on the right.
+        assert!(!hides_marks(&marks, 28) && hides_marks(&marks, 18));
+        assert_eq!(gutter(&format!("{marks}\n{source}")), 5);
+    }
+
+    #[test]
     fn nothing_is_lost() {
-        let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace() && *c != '|').collect() };
+        let told = |line: &&str| !is_source(&line.chars().collect::<Vec<char>>());
+        let letters = |text: &str| -> String {
+            let lines = text.lines().filter(told);
+            lines
+                .flat_map(str::chars)
+                .filter(|c| !c.is_whitespace() && !"|^-".contains(*c))
+                .collect()
+        };
         for width in 0..130 {
             assert_eq!(letters(&fitted_in(RENDERED, width)), letters(RENDERED), "{width}");
         }

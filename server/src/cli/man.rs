@@ -36,9 +36,16 @@ pub fn run(args: &ManArgs, mut command: Command, out: &mut dyn Write) -> CliResu
     Ok(CLEAN)
 }
 
+/// The usage is that of `--help`: a list of all options would have one without a long name, `-I`, as a name without its value.
 fn page(command: &Command) -> Result<Vec<u8>, CliError> {
     let mut text = Vec::new();
-    Man::new(command.clone()).render(&mut text)?;
+    let mut command = command.clone();
+    let usage = command.render_usage().to_string();
+    if let Some(usage) = usage.strip_prefix("Usage: ") {
+        command = command.override_usage(usage.to_owned());
+    }
+    let source = format!("gridfuse {}", env!("CARGO_PKG_VERSION"));
+    Man::new(command).source(source).render(&mut text)?;
     Ok(text)
 }
 

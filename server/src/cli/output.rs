@@ -6,12 +6,13 @@ use annotate_snippets::{Level, Renderer};
 use serde::Serialize;
 
 use super::CliError;
-use super::fitted_snippet::fitted;
+use super::fitted_snippet::fitted_text;
 
 fn message(level: Level<'static>, text: &str) {
     let group = annotate_snippets::Group::with_title(level.primary_title(text));
     // Nothing is left to do when standard error is closed.
-    let _ = writeln!(anstream::stderr(), "{}", fitted(&Renderer::styled().render(&[group])));
+    let rendered = Renderer::styled().render(&[group]);
+    let _ = writeln!(anstream::stderr(), "{}", fitted_text(&rendered));
 }
 
 /// Says what went wrong and what to do.

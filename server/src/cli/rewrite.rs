@@ -18,7 +18,7 @@ use gridfuse_codeactions::runtime::together;
 
 use super::output::{error, note};
 use super::project::{Project, canonical, is_standard_input, located};
-use super::site::{At, launches_at, list_places};
+use super::site::{At, launches_at, list_places, named_place};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes};
@@ -35,11 +35,12 @@ use crate::steps_back::{self, Step};
 /// Arguments of `rewrite`.
 #[derive(Debug, Args)]
 pub struct RewriteArgs {
-    /// File with the launch, or - for standard input
-    file: PathBuf,
-    /// Place of the launch: its line, and the column where the line has several
+    /// File with the launch and its line, and the column where the line has several; or - for standard input
+    #[arg(value_name = "FILE[:LINE[:COL]]")]
+    location: PathBuf,
+    /// Place of the launch, apart from the file
     #[arg(long, value_name = "LINE[:COL]")]
-    at: At,
+    at: Option<At>,
     /// Rewrites to apply, in order, each to the result of the one before; `gridfuse list` names them
     #[arg(long, required = true, value_name = "ID", value_delimiter = ',')]
     apply: Vec<String>,
@@ -55,11 +56,12 @@ pub struct RewriteArgs {
 /// Arguments of `revert`.
 #[derive(Clone, Debug, Args)]
 pub struct RevertArgs {
-    /// File with what a rewrite made, or - for standard input
-    file: PathBuf,
-    /// Place of what a rewrite made: the line of the collected launch, say
+    /// File with what a rewrite made and its line, that of the collected launch, say; or - for standard input
+    #[arg(value_name = "FILE[:LINE[:COL]]")]
+    location: PathBuf,
+    /// Place of what a rewrite made, apart from the file
     #[arg(long, value_name = "LINE[:COL]")]
-    at: At,
+    at: Option<At>,
     #[command(flatten)]
     destination: Destination,
     #[command(flatten)]
@@ -69,7 +71,7 @@ pub struct RevertArgs {
 /// Runs `revert`: the rewrite of this name.
 pub fn revert(args: RevertArgs, out: &mut dyn Write) -> CliResult {
     let args = RewriteArgs {
-        file: args.file,
+        location: args.location,
         at: args.at,
         apply: vec!["revert".to_owned()],
         set: Vec::new(),
@@ -118,23 +120,28 @@ impl From<String> for Stop {
 pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     let rewrites = known_rewrites(&args.apply)?;
     let options = options(&rewrites, &args.set)?;
-    if args.file.is_dir() {
-        return Err(format!("{} is a directory; name the file with the launch", args.file.display()).into());
+    let (asked, at) = named_place(&args.location, args.at)?;
+    if asked.is_dir() {
+        return Err(format!("{} is a directory; name the file with the launch", asked.display()).into());
     }
+    let at = at.ok_or_else(|| {
+        let example = asked.display();
+        format!("name the line as well, for example {example}:41, or with --at 41")
+    })?;
     let destination = &args.destination;
-    if is_standard_input(&args.file) && (destination.in_place || destination.output.is_some()) {
+    if is_standard_input(&asked) && (destination.in_place || destination.output.is_some()) {
         let text = "standard input cannot be written: --diff shows the change, and `patch` applies it to the file";
         return Err(text.to_owned().into());
     }
-    let mut project = Project::load(std::slice::from_ref(&args.file), &args.includes)?;
-    let path = located(&args.file, &args.includes)?;
+    let mut project = Project::load(std::slice::from_ref(&asked), &args.includes)?;
+    let path = located(&asked, &args.includes)?;
     let file = project
         .host
         .file(&path)
-        .ok_or_else(|| format!("cannot read {}", args.file.display()))?;
+        .ok_or_else(|| format!("cannot read {}", asked.display()))?;
     let mut target = match rewrites.first() {
-        Some(rewrite) if !rewrite.target.is_launch() => place_of(&project, file, args.at)?,
-        _ => first_target(&project, file, args.at)?,
+        Some(rewrite) if !rewrite.target.is_launch() => place_of(&project, file, at)?,
+        _ => first_target(&project, file, at)?,
     };
     let in_place = args.destination.in_place;
     let before = in_place.then(|| made::program(project.host.db(), &BTreeMap::new()));

@@ -1,6 +1,6 @@
 //! `LINE[:COL]` and `FILE[:LINE]` on the command line, and the launches there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
@@ -41,6 +41,23 @@ impl std::fmt::Display for At {
             Some(column) => write!(f, "{}:{column}", self.line),
             None => write!(f, "{}", self.line),
         }
+    }
+}
+
+/// The file and the place in it that `FILE:LINE` and `--at` name.
+///
+/// # Errors
+/// Both name a line.
+pub fn named_place(location: &Path, at: Option<At>) -> Result<(PathBuf, Option<At>), String> {
+    let (path, named) = match location.to_str() {
+        Some(location) => split_location(location),
+        None => (location.to_path_buf(), None),
+    };
+    match (named, at) {
+        (Some(_), Some(_)) => {
+            Err("the line is named twice: leave --at out, or the line after the file's name".to_owned())
+        }
+        (named, at) => Ok((path, named.or(at))),
     }
 }
 

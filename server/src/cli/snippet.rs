@@ -10,12 +10,13 @@ use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_codeactions::api::refusal::Reason;
-use gridfuse_codeactions::api::rewrite::{Options, Verdict};
-use gridfuse_codeactions::handlers::{launch_rewrite, optimize};
+use gridfuse_codeactions::api::rewrite::{Options, Target, Verdict};
+use gridfuse_codeactions::handlers::{optimize, rewrite_by_id};
 
 use super::fitted_snippet::fitted;
 use super::output::shell;
 use crate::describe::clamp;
+use crate::glance::decisive;
 use crate::launches::{LaunchSite, around};
 use crate::line_index::line_index;
 use crate::schema::Fix;
@@ -25,6 +26,9 @@ const SHARED_LINES: u32 = 60;
 
 /// Longer lines are not shown: nobody would find the caret.
 const MAX_SHOWN_BYTES: u32 = 4_000;
+
+/// Source lines that are wider than this are cut, however wide the terminal is.
+const USUAL_WIDTH: usize = 140;
 
 /// Draws snippets.
 pub struct Snippets<'a> {
@@ -150,6 +154,21 @@ impl Snippets<'_> {
         snippet.into()
     }
 
+    /// The place from its first character on that isn't blank.
+    fn without_indentation(&self, place: FileRange) -> FileRange {
+        let text = place.file.text(self.db);
+        let source = text.get(clamp(&text, place.range)).unwrap_or_default();
+        let blanks = source.len() - source.trim_start().len();
+        let start = place
+            .range
+            .start
+            .saturating_add(u32::try_from(blanks).unwrap_or_default());
+        FileRange {
+            range: TextRange::new(start.min(place.range.end), place.range.end),
+            ..place
+        }
+    }
+
     fn note(&self, text: &str, place: Option<FileRange>) -> Group<'static> {
         let group = Group::with_title(Level::NOTE.secondary_title(text.to_string()));
         match place {
@@ -219,20 +238,25 @@ impl Snippets<'_> {
         render(&groups)
     }
 
-    /// Why a launch that rewrites would mend stays as it is: what the first of them says.
+    /// Why what rewrites would mend stays as it is: what the first of them says.
     fn obstacle(&self, diagnostic: &Diagnostic) -> Option<Reason> {
-        let site = around(self.db, diagnostic.place).filter(LaunchSite::device_side)?;
+        let site = around(self.db, diagnostic.place).filter(LaunchSite::device_side);
         let steps = diagnostic.rewrites.iter().filter(|id| **id != optimize::ID);
-        steps.filter_map(|id| launch_rewrite(id)).find_map(|rewrite| {
-            match rewrite.verdict(self.db, site.id, &Options::default()) {
-                Verdict::Ineligible(reasons) => reasons.into_iter().next(),
+        steps.filter_map(|id| rewrite_by_id(id)).find_map(|rewrite| {
+            let verdict = match rewrite.target {
+                Target::Launch(_) => rewrite.verdict(self.db, site?.id, &Options::default()),
+                Target::Place(_) => Verdict::of(&rewrite.apply(self.db, diagnostic.place, &Options::default())),
+            };
+            match verdict {
+                Verdict::Ineligible(reasons) => decisive(rewrite.id, &reasons).cloned(),
                 Verdict::Eligible | Verdict::Assumes(_) => None,
             }
         })
     }
 
-    /// A headline with a place, and reasons each with its own.
+    /// A headline with a place, which may be a whole line, and reasons each with its own.
     pub fn reasons(&self, level: Level<'static>, title: &str, place: FileRange, reasons: &[Reason]) -> String {
+        let place = self.without_indentation(place);
         let mark = Mark {
             kind: AnnotationKind::Primary,
             range: place.range,
@@ -241,24 +265,21 @@ impl Snippets<'_> {
         let mut main = level
             .primary_title(title.to_string())
             .element(self.snippet(place.file, vec![mark]));
+        let at = |reason: &Reason| reason.place.map(|at| self.without_indentation(at));
         let (here, elsewhere): (Vec<_>, Vec<_>) = reasons
             .iter()
-            .partition(|reason| reason.place.is_none_or(|at| at == place));
+            .partition(|reason| at(reason).is_none_or(|at| at == place));
         for reason in here {
             main = main.element(Level::NOTE.message(reason.text.clone()));
         }
         let mut groups = vec![main];
-        groups.extend(
-            elsewhere
-                .into_iter()
-                .map(|reason| self.note(&reason.text, reason.place)),
-        );
+        groups.extend(elsewhere.into_iter().map(|reason| self.note(&reason.text, at(reason))));
         render(&groups)
     }
 }
 
 fn render(groups: &[Group<'static>]) -> String {
-    fitted(&Renderer::styled().term_width(140).render(groups))
+    fitted(USUAL_WIDTH, |width| Renderer::styled().term_width(width).render(groups))
 }
 
 #[cfg(test)]

@@ -16,6 +16,40 @@ pub fn wrapped(text: &str) -> String {
     }
 }
 
+/// What begins a line, and a text that is continued below its own beginning where the terminal isn't wide enough. Code in backquotes, which is
+/// copied, isn't broken.
+pub fn hanging(begins: &str, text: &str) -> String {
+    match known_width() {
+        Some(width) => hanging_in(begins, text, width),
+        None => format!("{begins}{text}"),
+    }
+}
+
+fn hanging_in(begins: &str, text: &str, width: usize) -> String {
+    let indent = begins.chars().count();
+    let mut out = begins.to_owned();
+    let mut column = indent;
+    let mut is_code = false;
+    let is_blank = |c: char| {
+        is_code ^= c == '`';
+        c == ' ' && !is_code
+    };
+    for (index, word) in text.split(is_blank).enumerate() {
+        let length = word.chars().count();
+        if index > 0 && column + 1 + length > width && indent + VALUES <= width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if index > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
 fn wrapped_in(text: &str, width: usize) -> String {
     text.lines().map(|line| line_in(line, width) + "\n").collect()
 }
@@ -63,7 +97,18 @@ fn is_label(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::wrapped_in;
+    use super::{hanging_in, wrapped_in};
+
+    #[test]
+    fn a_text_is_continued_below_itself() {
+        let text = "install the toolkit, or `pip install nvidia-cuda-nvcc` into some place";
+        let expected = "  -> install the toolkit, or\n     `pip install nvidia-cuda-nvcc`\n     into some place";
+        assert_eq!(hanging_in("  -> ", text, 28), expected);
+        assert_eq!(hanging_in("  -> ", text, 200), format!("  -> {text}"));
+        // Too narrow for anything.
+        assert_eq!(hanging_in("  -> ", text, 12), format!("  -> {text}"));
+        assert_eq!(hanging_in("", "", 80), "");
+    }
 
     #[test]
     fn lines_are_continued_below_their_text() {

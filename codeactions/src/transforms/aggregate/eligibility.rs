@@ -22,6 +22,7 @@ use crate::facts::order;
 use crate::facts::order::CreatedStream;
 use crate::facts::pure;
 use crate::facts::site::Site;
+use crate::facts::surroundings::waits_for_children;
 use crate::transforms::self_launch::is_builtin;
 
 /// Refuses what would have to be written differently in the functions that take part: names of another
@@ -54,9 +55,17 @@ pub fn refuse_what_needs_its_children(
     refusals: &mut Refusals,
 ) {
     let name = function.name();
-    for found in effects.syncs.iter().chain(&effects.events) {
+    let who = format!("`{name}` or a function it calls");
+    let waits = effects
+        .syncs
+        .iter()
+        .map(|found| (waits_for_children(&who, &found.what), found));
+    let events = effects
+        .events
+        .iter()
+        .map(|found| (format!("{who} uses {}", found.what), found));
+    for (what, found) in waits.chain(events) {
         if refusals.is_empty() {
-            let what = format!("`{name}` or a function it calls uses {}", found.what);
             refusals.add(what, Some(found.place));
         }
     }

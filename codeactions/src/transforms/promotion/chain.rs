@@ -26,6 +26,7 @@ use crate::facts::movable;
 use crate::facts::pure::{self, Top};
 use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
+use crate::facts::surroundings::waits_for_children;
 use crate::runtime::is_header;
 use crate::transforms::self_launch::{keeps_block_size, shared_bytes};
 
@@ -307,11 +308,14 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
         .own_name
         .iter()
         .chain(&effects.errors)
-        .chain(&effects.syncs)
         .chain(&effects.events)
         .chain(&effects.operations)
     {
         refusals.add(format!("`{name}` uses {}", found.what), Some(found.place));
+    }
+    for found in &effects.syncs {
+        let who = format!("`{name}`");
+        refusals.add(waits_for_children(&who, &found.what), Some(found.place));
     }
     if let Some(span) = summary(db, site.parent).may_wait {
         refusals.add(

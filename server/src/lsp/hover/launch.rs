@@ -3,7 +3,7 @@
 use super::super::markdown::{code, link, note, table, words};
 use super::super::pages::Pages;
 use super::super::state::Snapshot;
-use crate::describe::{dependence_rows, launching, recursion, told_rewrites};
+use crate::describe::{dependence_rows, launching, plural, recursion, told_rewrites};
 use crate::glance::{Glance, glance};
 use crate::schema::{Launch, Operand, RewriteVerdict, Uniformity};
 
@@ -82,9 +82,11 @@ fn facts(launch: &Launch, home: &str) -> Vec<Vec<String>> {
         same if same == count.child_threads => String::new(),
         text => format!(", for {} items", code(text)),
     });
+    let threads = plural(&count.child_threads, "thread");
+    let (number, word) = threads.rsplit_once(' ').unwrap_or_default();
     row(
         "child grid",
-        format!("{} threads{}", code(&count.child_threads), from.unwrap_or_default()),
+        format!("{} {word}{}", code(number), from.unwrap_or_default()),
     );
     if launch.recursive {
         row("recursion", recursion(count));
