@@ -1,10 +1,7 @@
 //! Scalarisation (El Hajj 2018, §3.4.1): which arguments of a launch are the same for all launches of a block or of a grid, and
 //! how the others are written down.
 
-use gridfuse_analysis::base::db::Workspace;
-use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::hir::items::Signature;
-use gridfuse_analysis::hir::macros::macro_at;
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
@@ -15,6 +12,7 @@ use crate::emit::target;
 use crate::facts::child::Child;
 use crate::facts::child::Param;
 use crate::facts::cluster::Function;
+use crate::facts::constant_macro::is_constant;
 use crate::facts::ctype;
 use crate::facts::instance;
 use crate::facts::instance::written_values;
@@ -267,37 +265,6 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
     values
 }
 
-/// Whether a word is a macro that stands for a number, and for the same one wherever code sees it: `#define BLOCK 128`.
-fn is_constant_macro(site: &Site<'_>, name: &str) -> bool {
-    let Some(MacroState::Defined(item)) = macro_at(site.db, site.parent, site.facts.span.start, name) else {
-        return false;
-    };
-    let words = lex::code_words(&item.body);
-    let is_number = |word: &&str| word.bytes().next().is_some_and(|first| first.is_ascii_digit());
-    let is_operator = |word: &&str| matches!(*word, "(" | ")" | "+" | "-" | "*" | "/" | "%");
-    if item.params.is_some() || !words.iter().any(|word| is_number(&word)) {
-        return false;
-    }
-    if !words.iter().all(|word| is_number(&word) || is_operator(&word)) {
-        return false;
-    }
-    let files = Workspace::try_get(site.db).map(|workspace| workspace.files(site.db));
-    let mut files = files
-        .iter()
-        .flat_map(|files| files.values())
-        .copied()
-        .chain([site.file]);
-    files.all(|file| {
-        !file.text(site.db).contains(name)
-            || preprocessed(site.db, file).states.get(name).is_none_or(|states| {
-                let defined = states.iter().map(|(_, state)| state);
-                // Before its definition it is no macro, and neither code of ours is there.
-                let mut rest = defined.skip_while(|state| **state == MacroState::Undefined);
-                rest.all(|state| matches!(state, MacroState::Defined(other) if other == item))
-            })
-    })
-}
-
 /// Refuses template arguments that are written at a launch and mean something there alone, or aren't understood.
 fn refuse_unclear_arguments(site: &Site<'_>, refusals: &mut Refusals) {
     let Some(span) = site.launch.template_args else { return };
@@ -311,7 +278,7 @@ fn refuse_unclear_arguments(site: &Site<'_>, refusals: &mut Refusals) {
             || signature.template_names.iter().any(|n| n == word)
             || visible.types.contains(word)
             || visible.aliases.contains_key(word)
-            || is_constant_macro(site, word)
+            || is_constant(site, word)
             || matches!(
                 gridfuse_analysis::hir::resolve::meaning(site.db, site.file, word),
                 gridfuse_analysis::hir::resolve::Meaning::Enumerator

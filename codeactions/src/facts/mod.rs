@@ -10,6 +10,7 @@ pub(crate) mod child;
 pub(crate) mod cluster;
 pub(crate) mod combinable;
 pub(crate) mod configured;
+pub(crate) mod constant_macro;
 pub(crate) mod copied;
 pub(crate) mod ctype;
 pub(crate) mod deduction;

@@ -3,12 +3,15 @@
 //! is computed from it, as in `(count + 127) / 128`: with another block size it would be too few.
 
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtKind, Storage};
 
 use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
 use crate::edit::names::{Names, camel};
 use crate::facts::child::Child;
+use crate::facts::constant_macro::is_constant;
 use crate::facts::ctype;
 use crate::facts::pure;
 use crate::facts::qualified::qualified;
@@ -262,7 +265,7 @@ fn grid_variable(launch: usize, site: &Site<'_>, value: &str) -> Vec<InVariable>
         return Vec::new();
     };
     let initial = kept_value(site, *binding);
-    let numbers = initial.map_or_else(Vec::new, |initial| numbers(site, initial, value));
+    let numbers = initial.map_or_else(Vec::new, |initial| numbers(site, one_dimension(site, initial), value));
     let variables = numbers
         .into_iter()
         .map(|(place, number)| InVariable { launch, place, number });
@@ -272,8 +275,14 @@ fn grid_variable(launch: usize, site: &Site<'_>, value: &str) -> Vec<InVariable>
 fn source(site: &Site<'_>, child: &Child<'_>) -> Option<Source> {
     let body = &site.body;
     let operand = body.strip_parens(site.facts.block.operand.expr);
-    if site.facts.from_macro || body.expr(operand).from_macro {
+    if site.facts.from_macro {
         return None;
+    }
+    if body.expr(operand).from_macro {
+        let name = site.expr_source(operand);
+        // The number that a macro is has a name already.
+        let is_name = lex::identifiers(name).next() == Some(name) && in_front_of(child, name);
+        return (is_name && is_constant(site, name)).then(|| Source::Constant(name.to_owned()));
     }
     match &body.expr(operand).kind {
         ExprKind::Literal(Literal::Int(_)) => Some(Source::Number(number(site, operand)?)),
@@ -297,9 +306,20 @@ fn number(site: &Site<'_>, literal: ExprId) -> Option<String> {
 
 /// The number that a variable of the function begins with, and keeps.
 fn initial_value(site: &Site<'_>, binding: BindingId) -> Option<ExprId> {
-    let initial = kept_value(site, binding)?;
+    let initial = one_dimension(site, kept_value(site, binding)?);
     let expr = site.body.expr(initial);
     (matches!(expr.kind, ExprKind::Literal(Literal::Int(_))) && !expr.from_macro).then_some(initial)
+}
+
+/// The one number that a `dim3` is made of: `dim3 block(128);`
+fn one_dimension(site: &Site<'_>, initial: ExprId) -> ExprId {
+    match &site.body.expr(initial).kind {
+        ExprKind::Construct { ty, args } if unqualified(ty) == "dim3" => match args.as_slice() {
+            [only] => *only,
+            _ => initial,
+        },
+        _ => initial,
+    }
 }
 
 /// What a variable of the function begins with, and keeps.
@@ -322,10 +342,6 @@ fn is_seen_constant(site: &Site<'_>, child: &Child<'_>, name: &str) -> bool {
     let Meaning::Global(global) = meaning(site.db, child.file, name) else {
         return false;
     };
-    let in_front = child
-        .text
-        .get(..child.start as usize)
-        .is_some_and(|front| front.contains(name));
     let number = global
         .init
         .as_deref()
@@ -334,5 +350,11 @@ fn is_seen_constant(site: &Site<'_>, child: &Child<'_>, name: &str) -> bool {
         && number
         && !name.contains(':')
         && global.scopes.iter().all(String::is_empty)
-        && (in_front || !child.text.contains(name))
+        && in_front_of(child, name)
+}
+
+/// What stands somewhere else in the child's file stands in front of the child, too.
+fn in_front_of(child: &Child<'_>, name: &str) -> bool {
+    let front = child.text.get(..child.start as usize);
+    front.is_some_and(|front| front.contains(name)) || !child.text.contains(name)
 }
