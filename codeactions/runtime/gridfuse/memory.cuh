@@ -136,6 +136,9 @@ public:
         states_ = states;
         std::size_t zeros = 0;
         void* memory = keep_ ? kept_.take(device_, stream_id_, bytes_, zeros, turn_) : nullptr;
+        // A process waits some 8 ms for its first allocation in stream order, and 0.1 ms for this
+        // one: what is kept takes it once.
+        if (memory == nullptr && keep_ && bytes <= most_kept(device_)) memory = allocate(bytes);
         if (memory == nullptr) {
             const cudaMemPool_t pool = pool_of(device_);
             if (pool == nullptr ||
@@ -166,11 +169,29 @@ private:
     static constexpr int kDevices = 64;
 
     // What is kept of a device's memory at most, and what its pool keeps: a part of all that it
-    // has. The rest of it goes back to the system, for whoever asks for memory next. Known when
-    // there is a pool.
-    static std::atomic<std::size_t>& most_kept(int device) {
+    // has. The rest of it goes back to the system, for whoever asks for memory next.
+    static std::size_t most_kept(int device) {
         static std::atomic<std::size_t> most[kDevices];
-        return most[device];
+        if (device < 0 || device >= kDevices) return 0;
+        std::size_t known = most[device].load(std::memory_order_relaxed);
+        if (known == 0) {
+            std::size_t available = 0, all = 0;
+            if (cudaMemGetInfo(&available, &all) != cudaSuccess) return 0;
+            known = all / 16;
+            most[device].store(known, std::memory_order_relaxed);
+        }
+        return known;
+    }
+
+    // Memory that is there at once, for all streams; null if there is none.
+    static void* allocate(std::size_t bytes) {
+        // That is no part of a graph that some stream is capturing.
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+        if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
+        void* memory = nullptr;
+        if (cudaMalloc(&memory, bytes) != cudaSuccess) memory = nullptr;
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
+        return memory;
     }
 
     // A pool of our own for each device, which keeps the memory that is given back: the default
@@ -189,10 +210,8 @@ private:
         properties.location.id = device;
         cudaMemPool_t pool = nullptr;
         if (cudaMemPoolCreate(&pool, &properties) == cudaSuccess) {
-            std::size_t available = 0, all = 0;
-            std::uint64_t keep = cudaMemGetInfo(&available, &all) == cudaSuccess ? all / 16 : 0;
+            std::uint64_t keep = most_kept(device);
             (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
-            most_kept(device).store(static_cast<std::size_t>(keep), std::memory_order_relaxed);
             // Another thread may have made one meanwhile: that one is the pool then.
             cudaMemPool_t first = nullptr;
             if (!pools[device].compare_exchange_strong(first, pool, std::memory_order_acq_rel,
