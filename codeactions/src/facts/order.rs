@@ -126,21 +126,11 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
              NULL stream runs them in order)"
         );
         let iterations = known.and_then(|k| k.iterations.as_ref());
-        match swapped(site).filter(|_| !iterations.is_some_and(Dependence::is_none)) {
-            Some(but) => {
-                let text = text.replacen("are independent", "aren't independent", 1);
-                let reason = Reason {
-                    text: format!("{text}: {but}"),
-                    place: Some(site.here()),
-                };
-                found.push(Assumption {
-                    reason,
-                    against: Against::Contradicts,
-                });
-                return found;
-            }
-            None => assume(text, iterations, true),
+        if let Some(wrong) = in_turns(site, &text, iterations) {
+            found.push(wrong);
+            return found;
         }
+        assume(text, iterations, true);
     }
     let calls = (!kernel).then(|| calls(site));
     if calls.is_some_and(|calls| calls.again) {
@@ -180,25 +170,43 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
         })
         .collect();
     let mut open = others.iter().filter(|(_, d)| !d.is_some_and(Dependence::is_none));
-    // One of two kernels goes on with what the other one has written.
-    let instead = |other: u32| {
-        let other = own.get(other as usize).and_then(|facts| facts.kernel_name.as_deref());
-        let other = other.filter(|other| *other != child);
-        other.map_or(INSTEAD.to_owned(), |other| {
-            format!("let one kernel do what `{child}` and `{other}` do")
-        })
-    };
     if let Some((other, handed)) = open.find_map(|(other, _)| Some((*other, handed_on(site, *other)?))) {
-        assume_or(text, Some(&handed), false, &instead(other));
+        assume_or(text, Some(&handed), false, &instead(site, other));
         return found;
     }
     // The one that says most against it.
     let conflict = others.iter().find(|(_, d)| matches!(d, Some(Dependence::Conflict(..))));
     let open = others.iter().find(|(_, d)| !d.is_some_and(Dependence::is_none));
     if let Some((other, dependence)) = conflict.or(open) {
-        assume_or(text, *dependence, false, &instead(*other));
+        assume_or(text, *dependence, false, &instead(site, *other));
     }
     found
+}
+
+/// What is wrong with an assumption about the iterations of a loop whose launches are given buffers by turns.
+fn in_turns(site: &Site<'_>, text: &str, iterations: Option<&Dependence<'_>>) -> Option<Assumption> {
+    let but = swapped(site).filter(|_| !iterations.is_some_and(Dependence::is_none))?;
+    let text = text.replacen("are independent", "aren't independent", 1);
+    let reason = Reason {
+        text: format!("{text}: {but}"),
+        place: Some(site.here()),
+    };
+    Some(Assumption {
+        reason,
+        against: Against::Contradicts,
+    })
+}
+
+/// What to do where one of two kernels goes on with what the other one, by index, has written.
+fn instead(site: &Site<'_>, other: u32) -> String {
+    let child = site.child_name();
+    let other = launches(site.db, site.parent)
+        .get(other as usize)
+        .and_then(|facts| facts.kernel_name.as_deref())
+        .filter(|other| *other != child);
+    other.map_or(INSTEAD.to_owned(), |other| {
+        format!("let one kernel do what `{child}` and `{other}` do")
+    })
 }
 
 /// The assumption of a rewrite that relies on one thread of a block launching, where [`takes_flat_blocks`].
