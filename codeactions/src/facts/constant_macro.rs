@@ -3,6 +3,7 @@
 use gridfuse_analysis::base::db::{SourceFile, Workspace};
 use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::macros::macro_at;
 
 use crate::edit::lex;
@@ -38,4 +39,10 @@ pub fn is_constant(site: &Site<'_>, name: &str) -> bool {
                 rest.all(|state| matches!(state, MacroState::Defined(other) if other == item))
             })
     })
+}
+
+/// Whether a function's own lines see that macro, too: not where it is defined below them, or in a file that includes theirs.
+pub fn is_seen_by(site: &Site<'_>, function: FunctionItem<'_>, name: &str) -> bool {
+    let own = macro_at(site.db, site.parent, site.facts.span.start, name);
+    matches!(own, Some(MacroState::Defined(_))) && macro_at(site.db, function, 0, name) == own
 }

@@ -26,6 +26,18 @@ void run(int* out, const int* row, int n) {{ parent<<<n, 32>>>(out, row, n); }}
     for defined in ["#define BLOCK 128", "#define BLOCK (64 * 2)"] {
         rewrite(ID, &program(defined, "")).has(&["child_aggregated<BLOCK>"]);
     }
+    // What runs the launches stands at the child, which may not see the macro.
+    let launch = "child<<<(row[v] + BLOCK - 1) / BLOCK, BLOCK>>>(out + v, row[v]);";
+    let above = with_child(
+        "#define BLOCK 64\n__global__ void child(int* out, int n) { out[threadIdx.x] += n; }\n",
+        launch,
+    );
+    let below = with_child(
+        "__global__ void child(int* out, int n) { out[threadIdx.x] += n; }\n#define BLOCK 64\n",
+        launch,
+    );
+    rewrite("aggregate-grid-stream", &above).has(&["StreamBatch<child_args, BLOCK>"]);
+    rewrite("aggregate-grid-stream", &below).has(&["StreamBatch<child_args, 64>"]);
     let unclear = "the template argument `BLOCK` is not understood";
     refuses(ID, &program("#define BLOCK 128", "#undef BLOCK"), unclear);
     refuses(ID, &program("#define BLOCK size_of_block()", ""), unclear);

@@ -241,6 +241,17 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
     Escaped { surely, hardly }
 }
 
+/// A class of the runtime's that takes launches.
+fn is_collector(ty: &str) -> bool {
+    let class = ty.strip_prefix("gridfuse::").and_then(|rest| rest.split('<').next());
+    class.is_some_and(|class| {
+        matches!(
+            class.trim(),
+            "Aggregator" | "BlockLoop" | "Chain" | "Loop" | "Recursion" | "ThreadReuse" | "ThreadReuseInStream"
+        )
+    })
+}
+
 struct Escapes<'a, 'db> {
     db: &'db dyn Db,
     function: FunctionItem<'db>,
@@ -316,7 +327,7 @@ impl Escapes<'_, '_> {
             let takes_launches = matches!(field.as_str(), "launch" | "launch_at_once");
             if takes_launches
                 && let ExprKind::Name(Name::Local(collector)) = body.expr(body.strip_parens(*base)).kind
-                && body.binding(collector).ty.base.starts_with("gridfuse::")
+                && is_collector(&body.binding(collector).ty.base)
             {
                 return self.objects(*base);
             }

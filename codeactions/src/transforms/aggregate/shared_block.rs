@@ -11,7 +11,7 @@ use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::names::{Names, camel};
 use crate::facts::child::Child;
-use crate::facts::constant_macro::is_constant;
+use crate::facts::constant_macro::{is_constant, is_seen_by};
 use crate::facts::ctype;
 use crate::facts::pure;
 use crate::facts::qualified::qualified;
@@ -281,7 +281,7 @@ fn source(site: &Site<'_>, child: &Child<'_>) -> Option<Source> {
     if body.expr(operand).from_macro {
         let name = site.expr_source(operand);
         // The number that a macro is has a name already.
-        let is_name = lex::identifiers(name).next() == Some(name) && in_front_of(child, name);
+        let is_name = lex::identifiers(name).next() == Some(name) && is_seen_by(site, child.item, name);
         return (is_name && is_constant(site, name)).then(|| Source::Constant(name.to_owned()));
     }
     match &body.expr(operand).kind {
@@ -342,6 +342,10 @@ fn is_seen_constant(site: &Site<'_>, child: &Child<'_>, name: &str) -> bool {
     let Meaning::Global(global) = meaning(site.db, child.file, name) else {
         return false;
     };
+    let in_front = child
+        .text
+        .get(..child.start as usize)
+        .is_some_and(|front| front.contains(name));
     let number = global
         .init
         .as_deref()
@@ -350,11 +354,5 @@ fn is_seen_constant(site: &Site<'_>, child: &Child<'_>, name: &str) -> bool {
         && number
         && !name.contains(':')
         && global.scopes.iter().all(String::is_empty)
-        && in_front_of(child, name)
-}
-
-/// What stands somewhere else in the child's file stands in front of the child, too.
-fn in_front_of(child: &Child<'_>, name: &str) -> bool {
-    let front = child.text.get(..child.start as usize);
-    front.is_some_and(|front| front.contains(name)) || !child.text.contains(name)
+        && (in_front || !child.text.contains(name))
 }
