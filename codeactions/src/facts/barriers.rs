@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::effects::{Effects, effects};
+use gridfuse_analysis::facts::effects::{Effects, effects, runs};
 use gridfuse_analysis::facts::groups::group_call;
 use gridfuse_analysis::facts::launch::statement_places;
 use gridfuse_analysis::facts::uniformity::{Level, assumed_uniformity, settled_uniformity, uniformity};
@@ -49,6 +49,7 @@ pub fn refuse_divergent_so<'db>(
         met: HashSet::new(),
         done: HashSet::new(),
         divergent: Vec::new(),
+        unclear: Vec::new(),
         assumes: Vec::new(),
     };
     if !effects.barriers.is_empty() || !effects.warp.is_empty() {
@@ -57,6 +58,13 @@ pub fn refuse_divergent_so<'db>(
     if let Some((place, why)) = search.divergent.first() {
         refusals.add(
             format!("not all threads of a block of `{name}` reach this, {so}: {why}"),
+            Some(*place),
+        );
+        return Vec::new();
+    }
+    if let Some((place, callee)) = search.unclear.first() {
+        refusals.add(
+            format!("whether all threads of a block of `{name}` reach the barriers of `{callee}` isn't clear: it isn't called by its name here"),
             Some(*place),
         );
         return Vec::new();
@@ -87,6 +95,9 @@ struct Search<'db> {
     done: HashSet<FunctionItem<'db>>,
     /// Those that not all reach, and why.
     divergent: Vec<(FileRange, String)>,
+    /// Places where a function with barriers runs in another way than by a call of its name: a member function, an operator. Another call
+    /// of it, or of what it calls, says nothing of that one.
+    unclear: Vec<(FileRange, String)>,
     assumes: Vec<Reason>,
 }
 
@@ -100,6 +111,7 @@ impl<'db> Search<'db> {
         let levels = uniformity(db, function);
         let places = statement_places(db, function);
         let file = function.file(db);
+        let mut followed: Vec<Span> = Vec::new();
         for (index, expr) in body.exprs.iter().enumerate() {
             let ExprKind::Call { name, callee, .. } = &expr.kind else {
                 continue;
@@ -113,6 +125,7 @@ impl<'db> Search<'db> {
                 (_, _, Some(name)) => (self.needed(function, name), called),
                 _ => continue,
             };
+            followed.push(called);
             let place = FileRange {
                 file,
                 range: span.shift(function.start(db)),
@@ -157,6 +170,29 @@ impl<'db> Search<'db> {
                     self.divergent.push((place, why));
                 }
                 None => self.divergent.push((place, "it stands under a condition".to_owned())),
+            }
+        }
+        self.others(function, &followed);
+    }
+
+    /// Looks for functions with barriers that run where no call of a name was looked at.
+    fn others(&mut self, function: FunctionItem<'db>, followed: &[Span]) {
+        let db = self.db;
+        for run in runs(db, function).iter() {
+            let seen = |span: &Span| run.function == function && span.contains(run.at);
+            if followed.iter().any(seen) {
+                continue;
+            }
+            let meets = |callee: &&FunctionItem<'db>| {
+                let inner = effects(db, **callee);
+                !inner.barriers.is_empty() || !inner.warp.is_empty()
+            };
+            if let Some(callee) = run.functions.iter().find(meets) {
+                let place = FileRange {
+                    file: run.function.file(db),
+                    range: run.at.shift(run.function.start(db)),
+                };
+                self.unclear.push((place, callee.name(db).to_owned()));
             }
         }
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
-use gridfuse_analysis::facts::effects::{BUILTINS, Effects, effects};
+use gridfuse_analysis::facts::effects::{BUILTINS, Effects, effects, runs};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
@@ -298,6 +298,42 @@ impl<'db> Search<'_, 'db> {
         }
         for caller in std::iter::once(0).chain(needed.iter().copied()) {
             self.mentions(&functions, caller, needed);
+            self.runs(caller, needed, form);
+        }
+    }
+
+    /// What a body runs without naming it, `operator()` of an object say, mustn't reach a needed function: it would go on to call the
+    /// original, whoever else calls the copy.
+    fn runs(&mut self, caller: usize, needed: &BTreeSet<usize>, form: Form) {
+        let db = self.child.db;
+        for run in runs(db, self.reached[caller]).iter() {
+            for callee in &run.functions {
+                let known = self.reached.iter().position(|f| f == callee);
+                if known.is_some_and(|index| needed.contains(&index)) {
+                    continue;
+                }
+                let inner = effects(db, *callee);
+                let read = inner
+                    .builtins_in_callees
+                    .iter()
+                    .filter(|(builtin, ..)| taken(form).contains(builtin));
+                let reader = read
+                    .filter_map(|(_, _, place)| function_around(db, *place))
+                    .find_map(|function| {
+                        let index = self.reached.iter().position(|f| *f == function)?;
+                        needed.contains(&index).then_some(index)
+                    });
+                let Some(reader) = reader else { continue };
+                let place = FileRange {
+                    file: run.function.file(db),
+                    range: run.at.shift(run.function.start(db)),
+                };
+                let why = format!(
+                    "is reached by `{}`, too, which isn't called by its name",
+                    callee.name(db)
+                );
+                self.whys.entry(reader).or_insert((why, place));
+            }
         }
     }
 

@@ -1,11 +1,16 @@
 //! What one launch writes for another one of the same function: nothing proves that the places are the same, but both are given the same
 //! memory and the same sizes, and who launches them into one stream means their order.
 
-use gridfuse_analysis::facts::dependence::{Access, Dependence, Footprint, Kind, Root, Touch, child_footprint};
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::dependence::{
+    Access, Dependence, Footprint, Kind, Root, Touch, child_footprint, own_footprint,
+};
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, Operand, launches};
 use gridfuse_analysis::hir::flow::Flow;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::walk::all_in_expr;
-use gridfuse_analysis::hir::{ExprId, ExprKind, Name, body};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::edit::lex;
 use crate::facts::pure::keeps_first_value;
@@ -18,7 +23,8 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     let (db, function) = (site.db, site.parent);
     let theirs = launches(db, function).get(other as usize)?;
     let (own, args) = (&site.facts.args, &theirs.args);
-    if !covers(site, own, args) && !covers(site, args, own) {
+    let between = between(site, theirs);
+    if !waits(site, between) && !covers(site, own, args, between) && !covers(site, args, own, between) {
         return None;
     }
     let flow = Flow::of(&site.body);
@@ -34,14 +40,53 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
         child_footprint(db, function, other),
     );
     let (mine, others) = (Side::new(site, site.facts, &mine), Side::new(site, theirs, &others));
-    let (first, second) = pair(&mine, &others).or_else(|| pair(&others, &mine).map(|(w, r)| (r, w)))?;
     let touch = |access: &Access<'db>| Touch {
         function: access.function,
         span: access.span,
         kind: access.kind,
         meets: true,
     };
-    Some(Dependence::Conflict(touch(first), touch(second)))
+    if let Some((first, second)) = pair(&mine, &others).or_else(|| pair(&others, &mine).map(|(w, r)| (r, w))) {
+        return Some(Dependence::Conflict(touch(first), touch(second)));
+    }
+    let own = repointed(site, site.facts, theirs).or_else(|| repointed(site, theirs, site.facts).map(|(w, r)| (r, w)));
+    own.map(|(first, second)| Dependence::Conflict(first, second))
+}
+
+/// A global pointer that the kernel of one launch changes, and through which that of the other one works.
+fn repointed<'db>(
+    site: &Site<'db>,
+    writer: &LaunchFacts<'db>,
+    reader: &LaunchFacts<'db>,
+) -> Option<(Touch<'db>, Touch<'db>)> {
+    let (&Child::Kernel(writer), &Child::Kernel(reader)) = (&writer.child, &reader.child) else {
+        return None;
+    };
+    let (writes, reads) = (body(site.db, writer), body(site.db, reader));
+    let global = |body: &Body, expr: ExprId| match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Name(Name::Other(name)) => Some(unqualified(name).to_owned()),
+        _ => None,
+    };
+    let touch = |function: FunctionItem<'db>, span: Span, kind: Kind| Touch {
+        function,
+        span,
+        kind,
+        meets: true,
+    };
+    writes.exprs.iter().find_map(|expr| {
+        let ExprKind::Assign { op: None, place, .. } = expr.kind else {
+            return None;
+        };
+        let name = global(&writes, place)?;
+        // What the elements are read or written through.
+        let mut through = reads.exprs.iter().filter_map(|expr| match expr.kind {
+            ExprKind::Index { base, .. } | ExprKind::Deref(base) => Some((base, expr.span)),
+            _ => None,
+        });
+        let (_, span) = through.find(|(base, _)| global(&reads, *base).as_ref() == Some(&name))?;
+        let write = touch(writer, expr.span, Kind::Write(None));
+        Some((write, touch(reader, span, Kind::Read)))
+    })
 }
 
 /// The accesses of one launch's grids, each with a name for the memory at which it begins, where that is clear.
@@ -54,7 +99,7 @@ impl<'f, 'db> Side<'f, 'db> {
         let named = footprint.accesses.iter().filter_map(|access| {
             let name = match &access.root {
                 root @ (Root::Parameter(_) | Root::Member(..) | Root::Global(_)) => format!("{root:?} {}", access.path),
-                Root::Unknown => member(site, launch, access)?,
+                Root::Unknown => argument(site, launch, access).or_else(|| member(site, launch, access))?,
                 Root::Object(_) => return None,
             };
             Some((name, access))
@@ -63,6 +108,25 @@ impl<'f, 'db> Side<'f, 'db> {
             accesses: named.collect(),
         }
     }
+}
+
+/// The argument that an access of the child leads through, in words of the launching function: where that is a member of an object
+/// whose function launches, say.
+fn argument(site: &Site<'_>, launch: &LaunchFacts<'_>, access: &Access<'_>) -> Option<String> {
+    let Child::Kernel(kernel) = launch.child else {
+        return None;
+    };
+    let own = own_footprint(site.db, kernel);
+    let mut same = own
+        .accesses
+        .iter()
+        .filter(|own| (own.function, own.span) == (access.function, access.span));
+    let Root::Parameter(index) = same.next()?.root else {
+        return None;
+    };
+    let argument = launch.args.get(index as usize)?;
+    let words = lex::code_words(site.expr_source(argument.expr)).join(" ");
+    Some(format!("{words} {}", access.path))
 }
 
 /// `phase.pos` of `phase.pos[i]`, in words of the launching function: where the type of `phase` isn't followed, as that of a class
@@ -89,7 +153,7 @@ fn member(site: &Site<'_>, launch: &LaunchFacts<'_>, access: &Access<'_>) -> Opt
 
 /// A write of one, and what the other one reads there.
 fn pair<'f, 'db>(writes: &Side<'f, 'db>, reads: &Side<'f, 'db>) -> Option<(&'f Access<'db>, &'f Access<'db>)> {
-    let changes = |kind: Kind| matches!(kind, Kind::Write(_) | Kind::Update { .. });
+    let changes = |kind: Kind| matches!(kind, Kind::Write(_) | Kind::Update { .. } | Kind::Atomic { .. });
     let uses = |kind: Kind| matches!(kind, Kind::Read | Kind::Update { .. } | Kind::Atomic { .. });
     let written = writes.accesses.iter().filter(|(_, access)| changes(access.kind));
     written
@@ -99,30 +163,80 @@ fn pair<'f, 'db>(writes: &Side<'f, 'db>, reads: &Side<'f, 'db>) -> Option<(&'f A
                 .iter()
                 .map(move |(other, read)| (place == other, *write, *read))
         })
-        .find(|(same, _, read)| *same && uses(read.kind))
+        .find(|(same, write, read)| {
+            // Counted by one kernel, read by the next one; two that update atomically may do so at any time.
+            let atomic = |kind: Kind| matches!(kind, Kind::Atomic { .. });
+            *same && uses(read.kind) && !(atomic(write.kind) && atomic(read.kind))
+        })
         .map(|(_, write, read)| (write, read))
 }
 
 /// Whether all of these arguments are among the others, with the same values. A pointer as it is chooses no part of the memory that
 /// another one leads to.
-fn covers(site: &Site<'_>, these: &[Operand], others: &[Operand]) -> bool {
+fn covers(site: &Site<'_>, these: &[Operand], others: &[Operand], between: Option<Span>) -> bool {
     let words = |operand: &Operand| lex::code_words(site.expr_source(operand.expr));
     let is_pointer = |operand: &Operand| match site.body.expr(site.body.strip_parens(operand.expr)).kind {
         ExprKind::Name(Name::Local(binding)) => site.body.binding(binding).ty.pointers > 0,
         _ => false,
     };
     these.iter().all(|operand| {
-        settled(site, operand.expr)
+        settled(site, operand.expr, between)
             && (is_pointer(operand) || others.iter().any(|other| words(other) == words(operand)))
     })
 }
 
-/// The expression has one value wherever it stands in the function.
-fn settled(site: &Site<'_>, expr: ExprId) -> bool {
-    all_in_expr(&site.body, expr)
+/// What stands between two launches of one list of statements or of one iteration, where a thread comes from the first one to the second.
+fn between(site: &Site<'_>, other: &LaunchFacts<'_>) -> Option<Span> {
+    let innermost = |facts: &LaunchFacts<'_>| facts.loops.first().map(|l| l.stmt);
+    let jumps = |kind: &StmtKind| matches!(kind, StmtKind::Goto(_) | StmtKind::Label(..) | StmtKind::Unknown { .. });
+    if innermost(site.facts) != innermost(other) || site.body.stmts.iter().any(|stmt| jumps(&stmt.kind)) {
+        return None;
+    }
+    let (a, b) = (site.facts.span, other.span);
+    let (first, second) = if a.start < b.start { (a, b) } else { (b, a) };
+    (first.end <= second.start).then(|| Span::new(first.end, second.start))
+}
+
+/// Whether the block waits between two launches of its threads: who waits there means the order.
+fn waits(site: &Site<'_>, between: Option<Span>) -> bool {
+    between.is_some_and(|between| {
+        site.body.exprs.iter().any(|expr| match &expr.kind {
+            ExprKind::Call { name: Some(name), .. } => {
+                between.contains(expr.span) && unqualified(name).starts_with("__syncthreads")
+            }
+            _ => false,
+        })
+    })
+}
+
+/// The expression has one value wherever it stands in the function, or at least at both ends of `between`.
+fn settled(site: &Site<'_>, expr: ExprId, between: Option<Span>) -> bool {
+    let body = &site.body;
+    let stays = |binding: BindingId| {
+        let is_it = |e: ExprId| body.expr(body.strip_parens(e)).kind == ExprKind::Name(Name::Local(binding));
+        let free = body.exprs.iter().any(|e| match &e.kind {
+            ExprKind::AddrOf(place) => is_it(*place),
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
+            _ => false,
+        });
+        let changed = |span: Span| {
+            body.exprs
+                .iter()
+                .filter(|e| span.contains(e.span))
+                .any(|e| match &e.kind {
+                    ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_it(*place),
+                    ExprKind::Call { args, .. } => args.iter().any(|arg| is_it(*arg)),
+                    _ => false,
+                })
+        };
+        !free && between.is_some_and(|between| !changed(between))
+    };
+    all_in_expr(body, expr)
         .into_iter()
-        .all(|part| match &site.body.expr(part).kind {
-            ExprKind::Name(Name::Local(binding)) => keeps_first_value(site.db, site.parent, &site.body, *binding),
+        .all(|part| match &body.expr(part).kind {
+            ExprKind::Name(Name::Local(binding)) => {
+                keeps_first_value(site.db, site.parent, body, *binding) || stays(*binding)
+            }
             ExprKind::Literal(_)
             | ExprKind::Name(_)
             | ExprKind::Paren(_)

@@ -1,7 +1,8 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::dependence::{Dependence, Order, Touch, order};
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::dependence::{Access, Dependence, Kind, Order, Touch, order};
 use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
     LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
@@ -14,10 +15,13 @@ use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
+use crate::facts::called_again::{called_again, launched_again};
 use crate::facts::checked_calls::{checked, checked_by_macro};
 use crate::facts::cluster::Function;
 use crate::facts::cluster::callers;
+use crate::facts::exclusive;
 use crate::facts::handed_on::handed_on;
+use crate::facts::passes::{Grids, passes};
 use crate::facts::site::Site;
 use crate::facts::surface::surface_in_common;
 use crate::facts::surroundings::callers_of_launch;
@@ -116,6 +120,12 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
             "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
              stream runs them one at a time)"
         );
+        let proven = known.is_some_and(|known| known.threads.is_none());
+        if let Some(but) = same_elements(site, Grids::OfThreads).filter(|_| !proven) {
+            let but = format!("{but}; {INSTEAD}");
+            found.push(contradicted(site, &text, &but));
+            return found;
+        }
         assume(text, known.map(|k| &k.threads), true);
     } else if takes_flat_blocks(site.db, site.id) {
         assume(flat_blocks(site).text, known.map(|k| &k.threads), false);
@@ -138,6 +148,10 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
             "grids of `{child}` are independent of each other: those that one thread launches in several calls of `{parent}` (the \
              NULL stream runs them in order)"
         );
+        if let Some(but) = called_again(site) {
+            found.push(contradicted(site, &text, &but));
+            return found;
+        }
         assume(text, None, false);
     }
     if calls.is_some_and(|calls| calls.beside) {
@@ -160,7 +174,8 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
         assume(text, None, false);
     }
     let others = own.iter().enumerate().filter(|(index, facts)| {
-        *index != site.id.index as usize && matches!(facts.stream, Stream::Null | Stream::Other)
+        let in_order = matches!(facts.stream, Stream::Null | Stream::Other);
+        *index != site.id.index as usize && in_order && !exclusive::one_per_block(site, facts)
     });
     let others: Vec<(u32, Option<&Dependence<'_>>)> = others
         .map(|(index, _)| {
@@ -169,32 +184,56 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
             (index as u32, found.map(|(_, d)| d))
         })
         .collect();
-    let mut open = others.iter().filter(|(_, d)| !d.is_some_and(Dependence::is_none));
-    if let Some((other, handed)) = open.find_map(|(other, _)| Some((*other, handed_on(site, *other)?))) {
+    let open = || others.iter().filter(|(_, d)| !d.is_some_and(Dependence::is_none));
+    if let Some((other, handed)) = open().find_map(|(other, _)| Some((*other, handed_on(site, *other)?))) {
         assume_or(text, Some(&handed), false, &instead(site, other));
+        return found;
+    }
+    if let Some(but) = open().find_map(|(other, _)| launched_again(site, *other)) {
+        found.push(contradicted(site, &text, &but));
         return found;
     }
     // The one that says most against it.
     let conflict = others.iter().find(|(_, d)| matches!(d, Some(Dependence::Conflict(..))));
-    let open = others.iter().find(|(_, d)| !d.is_some_and(Dependence::is_none));
-    if let Some((other, dependence)) = conflict.or(open) {
+    if let Some((other, dependence)) = conflict.or(open().next()) {
         assume_or(text, *dependence, false, &instead(site, *other));
     }
     found
 }
 
-/// What is wrong with an assumption about the iterations of a loop whose launches are given buffers by turns.
+/// What is wrong with an assumption about the iterations of a loop whose launches are given buffers by turns, or go over the same ones.
 fn in_turns(site: &Site<'_>, text: &str, iterations: Option<&Dependence<'_>>) -> Option<Assumption> {
-    let but = swapped(site).filter(|_| !iterations.is_some_and(Dependence::is_none))?;
+    let but = against_iterations(site).filter(|_| !iterations.is_some_and(Dependence::is_none))?;
+    Some(contradicted(site, text, &but))
+}
+
+/// An assumption that is wrong, and why.
+fn contradicted(site: &Site<'_>, text: &str, but: &str) -> Assumption {
     let text = text.replacen("are independent", "aren't independent", 1);
-    let reason = Reason {
-        text: format!("{text}: {but}"),
-        place: Some(site.here()),
-    };
-    Some(Assumption {
-        reason,
+    Assumption {
+        reason: Reason {
+            text: format!("{text}: {but}"),
+            place: Some(site.here()),
+        },
         against: Against::Contradicts,
-    })
+    }
+}
+
+/// What contradicts that the grids that one thread launches in a loop are independent.
+fn against_iterations(site: &Site<'_>) -> Option<String> {
+    swapped(site).or_else(|| same_elements(site, Grids::OfIterations))
+}
+
+/// What contradicts that these grids are independent: they go over the same elements.
+fn same_elements(site: &Site<'_>, grids: Grids) -> Option<String> {
+    let (write, read) = passes(site, grids)?;
+    let touch = |access: &Access<'_>| place_of(site, access.function, access.span, access.kind);
+    let both = if (write.span, write.function) == (read.span, read.function) {
+        format!("{} in each of them", touch(&write))
+    } else {
+        format!("{}, and {}", touch(&read), touch(&write))
+    };
+    Some(format!("they go over the same elements: {both}"))
 }
 
 /// What to do where one of two kernels goes on with what the other one, by index, has written.
@@ -383,23 +422,26 @@ fn known<'db>(site: &Site<'db>) -> Option<&'db Order<'db>> {
 
 /// Two accesses that speak against an assumption.
 fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
-    let place = |touch: &Touch<'_>| {
-        let file = touch.function.file(site.db);
-        let text = file.text(site.db);
-        let range = touch.span.shift(touch.function.start(site.db));
-        let line = text.get(..range.start as usize).unwrap_or("").matches('\n').count() + 1;
-        let at = match file.path(site.db).file_name() {
-            Some(name) if file != site.file => format!("line {line} of {}", name.to_string_lossy()),
-            _ => format!("line {line}"),
-        };
-        let code: Vec<&str> = range.text(&text).split_whitespace().collect();
-        format!("{at} {} `{}`", touch.kind.verb(), code.join(" "))
-    };
+    let place = |touch: &Touch<'_>| place_of(site, touch.function, touch.span, touch.kind);
     if a == b {
         format!("{} in each of them", place(a))
     } else {
         format!("{}, and {}", place(a), place(b))
     }
+}
+
+/// `line 7 writes `keys[i]``
+fn place_of(site: &Site<'_>, function: FunctionItem<'_>, span: Span, kind: Kind) -> String {
+    let file = function.file(site.db);
+    let text = file.text(site.db);
+    let range = span.shift(function.start(site.db));
+    let line = text.get(..range.start as usize).unwrap_or("").matches('\n').count() + 1;
+    let at = match file.path(site.db).file_name() {
+        Some(name) if file != site.file => format!("line {line} of {}", name.to_string_lossy()),
+        _ => format!("line {line}"),
+    };
+    let code: Vec<&str> = range.text(&text).split_whitespace().collect();
+    format!("{at} {} `{}`", kind.verb(), code.join(" "))
 }
 
 /// One thread may come to the launch more than once: by a loop, or by a jump back to a label.
@@ -560,8 +602,8 @@ pub fn shared_stream(
     };
     let others = known(site).map_or(&[][..], |k| &k.others);
     let one = created.create.len() == 1;
-    let in_turns =
-        swapped(site).filter(|_| created.shared_by_iterations && !iterations.is_some_and(Dependence::is_none));
+    let in_turns = against_iterations(site)
+        .filter(|_| created.shared_by_iterations && !iterations.is_some_and(Dependence::is_none));
     if let Some(but) = in_turns {
         let text = format!("grids in `{stream}` aren't {why}: {but}");
         refusals.add(text, Some(site.here()));

@@ -8,6 +8,7 @@ use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::{ExprId, StmtKind};
 
 use crate::api::refusal::Ineligible;
+use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::api::rewrite::{Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
@@ -22,6 +23,7 @@ use crate::facts::child::Child;
 use crate::facts::graphs;
 use crate::facts::launch_errors;
 use crate::facts::movable::KEPT_BLOCK;
+use crate::facts::pending;
 use crate::facts::read_only;
 use crate::facts::site::Site;
 use crate::runtime::is_header;
@@ -59,7 +61,8 @@ The kernel's body becomes a function, `visit_body`. Where the kernel launched it
 grid. `visit_flattened` has as many blocks as the device can run at a time. Each of them takes a record, runs the body as the block for
 which the record stands, and takes the next one. It stops when there is none left, and no block at work could add one. A block that
 launches keeps one record for itself, so a chain of single launches never waits for anybody. The recursion has no depth limit any more, and
-no pending launches add up.
+no pending launches add up. If the kernel launches other kernels besides, those launches stay, and the one grid that runs now keeps a slot
+for each of them until it is done: the rewrite assumes that they are fewer than `cudaLimitDevRuntimePendingLaunchCount`.
 
 The host launches `visit_flattened`, with the arguments of the first grid in the worklist. `visit` itself stays, for launches that
 the rewrite doesn't see; from there each launch goes out by itself.
@@ -284,6 +287,15 @@ fn refuse_kernel<'db>(
                 place,
             ),
         }
+    }
+    let others: Vec<String> = own
+        .iter()
+        .filter(|facts| !launches_kernel(facts, child))
+        .map(|facts| facts.kernel_name.clone().unwrap_or_else(|| "another kernel".to_owned()))
+        .collect();
+    if let Some(text) = pending::kept_by_one_grid(db, child.file, name, &others) {
+        let place = Some(child.place());
+        edit.assume(Reason { text, place });
     }
     let of_user = |m: &FileRange| !is_header(db, m.file);
     for mention in other_mentions(db, child.item).into_iter().filter(of_user).take(3) {

@@ -18,6 +18,7 @@ use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
 use crate::edit::lex;
+use crate::facts::pending;
 use crate::transforms::continuation;
 use crate::transforms::continuation::wait::{Wait, delete};
 
@@ -225,7 +226,7 @@ fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
     }
     let (db, function) = (wait.db, wait.function);
     let limit = pending_launch_limit(db, wait.file);
-    let sum = continuation::most_launched(db, function);
+    let sum = pending::most_launched(db, function);
     if launches(db, function).is_empty() || sum.zip(limit).is_some_and(|(sum, limit)| sum <= limit) {
         return None;
     }
@@ -234,7 +235,7 @@ fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
         wait.kernel()
     );
     Some(Reason {
-        text: continuation::most_pending(db, wait.file, &why),
+        text: pending::most_pending(db, wait.file, &why),
         place: Some(wait.here()),
     })
 }

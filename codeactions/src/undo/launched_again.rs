@@ -14,8 +14,8 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 
 use crate::api::refusal::{Ineligible, Reason, refuse};
+use crate::facts::pending::{most_launched, most_pending};
 use crate::facts::surroundings::callers_of;
-use crate::transforms::continuation::{most_launched, most_pending};
 
 /// What a launch of the function as it will be takes for granted. `place`: where it is now.
 ///

@@ -44,4 +44,4 @@ pub use named::{BUILTINS, OWN_HEAD};
 pub use of_body::direct;
 pub use pure::{computes, is_pure, keeps_arguments};
 pub use types::{Act, Builtins, CallSite, Direct, Facts, Step, What, Write};
-pub use with_callees::{Effects, Found, effects};
+pub use with_callees::{Effects, Found, effects, runs};

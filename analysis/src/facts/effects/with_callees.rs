@@ -89,6 +89,41 @@ pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Effects
     Arc::new(walk.found)
 }
 
+/// A place in a function, or in a declaration of it, where others run: by a call, an operator, a constructor, a conversion.
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
+pub struct Run<'db> {
+    /// The function that is named there: the one that was asked about, or a declaration of it, whose default argument it is.
+    pub function: FunctionItem<'db>,
+    /// Where they are named, from the start of that function.
+    pub at: Span,
+    /// Every definition that may run.
+    pub functions: Vec<FunctionItem<'db>>,
+}
+
+/// All places of a function, its lambdas included, where others run; [`effects`] follows the same ones.
+#[salsa::tracked(returns(clone))]
+pub fn runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Run<'db>>> {
+    let run = |function: FunctionItem<'db>, step: &Step<'db>| match step {
+        Step::Runs { functions, at } => Some(Run {
+            function,
+            at: *at,
+            functions: functions.clone(),
+        }),
+        _ => None,
+    };
+    let own = direct(db, function);
+    let mut all: Vec<Run<'db>> = own
+        .steps
+        .iter()
+        .chain(unlowered(db, function))
+        .filter_map(|step| run(function, step))
+        .collect();
+    for head in declarations_of(db, function).into_iter().chain([function]) {
+        all.extend(default_arguments(db, head).iter().filter_map(|step| run(head, step)));
+    }
+    Arc::new(all)
+}
+
 struct Walk<'db> {
     db: &'db dyn Db,
     root: FunctionItem<'db>,

@@ -2,12 +2,14 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::effects;
+use gridfuse_analysis::facts::launch::launches;
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::eligibility::{
     refuse_blocks, refuse_child, refuse_to_move, refuse_what_needs_its_children, understand_stream,
 };
 use super::strategy::Strategy;
+use crate::api::refusal::Reason;
 use crate::draft::Draft;
 use crate::emit::arena::{Parent, refuse_to_leave_unseen};
 use crate::emit::target;
@@ -18,6 +20,7 @@ use crate::facts::graphs;
 use crate::facts::launch_errors;
 use crate::facts::movable::{KEPT_BLOCK, KEPT_THREADS};
 use crate::facts::order::CreatedStream;
+use crate::facts::pending;
 use crate::facts::surroundings::{self, Errors};
 use crate::transforms::stream;
 
@@ -74,6 +77,18 @@ impl<'db> Collection<'db> {
             let collected = collection.cluster.index(item).is_some();
             let kept = collection.kept[index];
             refuse_child(site, &collection.children[index], collected, kept, &mut draft.refusals);
+            if !collected && known.is_none() {
+                let child = &collection.children[index];
+                let names = launches(child.db, child.worker())
+                    .iter()
+                    .filter_map(|facts| facts.kernel_name.clone());
+                let names: Vec<String> = names.collect();
+                let kept = pending::kept_by_one_grid(child.db, child.file, &child.name, &names);
+                if let Some(text) = kept {
+                    let place = Some(child.place());
+                    draft.edit.assume(Reason { text, place });
+                }
+            }
             collection.child_of.push(index);
         }
         collection

@@ -6,7 +6,7 @@ use gridfuse_analysis::facts::launch::{Bound, Launchers, in_recursion, launch_co
 use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
-use super::{Around, Given, Runs, Tail, most_pending};
+use super::{Around, Given, Runs, Tail};
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::refuse;
@@ -17,6 +17,7 @@ use crate::edit::lex;
 use crate::edit::style;
 use crate::emit::outline;
 use crate::emit::target;
+use crate::facts::pending::most_pending;
 use crate::transforms::continuation::wait::behind_comments;
 use crate::transforms::continuation::wait::delete;
 

@@ -14,19 +14,14 @@ pub mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::file_settings::file_settings;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::Waited;
 use gridfuse_analysis::facts::effects::{Assembly, BUILTINS, Effects, effects};
 use gridfuse_analysis::facts::hidden::hidden;
-use gridfuse_analysis::facts::launch::{
-    Bound, LaunchFacts, LaunchId, Launchers, gets_there_by_flat_blocks, in_recursion, launch_counts, launches,
-    pending_launch_limit, who_gets_to,
-};
+use gridfuse_analysis::facts::launch::{LaunchFacts, Launchers, gets_there_by_flat_blocks, launches, who_gets_to};
 use gridfuse_analysis::facts::uniformity::{FunctionUniformity, Level, uniformity};
-use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{functions_named, launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
@@ -512,26 +507,4 @@ impl<'a, 'db> Tail<'a, 'db> {
 
 fn is_one_block(facts: &LaunchFacts<'_>) -> bool {
     facts.grid.constant == Some([1, 1, 1])
-}
-
-/// The assumption that not too many launches are pending, with what speaks against it.
-pub fn most_pending(db: &dyn Db, file: SourceFile, why: &str) -> String {
-    let room = match pending_launch_limit(db, file) {
-        Some(limit) => format!("at most {limit} grids are pending at a time"),
-        None => "no more grids are pending at a time than the limit that is set".to_owned(),
-    };
-    format!("{room} (`cudaLimitDevRuntimePendingLaunchCount`): {why}")
-}
-
-/// How many grids a function launches at most, in all of its threads; `None` where nothing bounds it, as in a recursion.
-pub fn most_launched(db: &dyn Db, function: FunctionItem<'_>) -> Option<u64> {
-    let mut sum = 0u64;
-    for (index, count) in launch_counts(db, function).iter().enumerate() {
-        let index = index as u32;
-        match count.per_grid.at_most {
-            Bound::Constant(n) if !in_recursion(db, LaunchId { function, index }) => sum = sum.saturating_add(n),
-            _ => return None,
-        }
-    }
-    Some(sum)
 }
