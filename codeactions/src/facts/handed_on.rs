@@ -224,8 +224,13 @@ fn settled(site: &Site<'_>, expr: ExprId, between: Option<Span>) -> bool {
                 .iter()
                 .filter(|e| span.contains(e.span))
                 .any(|e| match &e.kind {
-                    ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_it(*place),
-                    ExprKind::Call { args, .. } => args.iter().any(|arg| is_it(*arg)),
+                    ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
+                        all_in_expr(body, *place).into_iter().any(is_it)
+                    }
+                    ExprKind::Call { callee, args, .. } => {
+                        let mut all = args.iter().chain([callee]);
+                        all.any(|arg| all_in_expr(body, *arg).into_iter().any(is_it))
+                    }
                     _ => false,
                 })
         };

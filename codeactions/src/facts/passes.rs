@@ -6,7 +6,7 @@ use gridfuse_analysis::facts::launch::{Child, Operand};
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::walk::all_in_expr;
-use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, body};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, body};
 
 use crate::facts::site::Site;
 use crate::facts::swapped::Turns;
@@ -47,7 +47,7 @@ pub fn passes<'db>(site: &Site<'db>, grids: Grids) -> Option<(Access<'db>, Acces
     let all = || footprint.accesses.iter().filter(|access| view.is_whole(access));
     for write in all().filter(|access| changes(access.kind)) {
         for read in all().filter(|access| reads(access.kind)) {
-            if write.root == read.root && write.path == read.path {
+            if write.root == read.root && write.path == read.path && view.meet(write, read) {
                 return Some((write.clone(), read.clone()));
             }
         }
@@ -86,6 +86,31 @@ impl View<'_, '_> {
                 .guards
                 .iter()
                 .all(|guard| self.of(&guard.value) < Depends::Chooses)
+    }
+
+    /// Whether the elements of two such accesses may be the same: not another half (`to[i + n]`), nor another one (`to[0]` and `to[1]`).
+    fn meet(&self, a: &Access<'_>, b: &Access<'_>) -> bool {
+        let (Some(a), Some(b)) = (&a.offset, &b.offset) else {
+            return false;
+        };
+        let Some(apart) = a.polynomial.minus(&b.polynomial) else {
+            return false;
+        };
+        let of_thread = |polynomial: &Polynomial| polynomial.symbols().any(|symbol| self.tells_threads_apart(symbol));
+        match apart.as_constant() {
+            Some(0) => true,
+            Some(_) => of_thread(&a.polynomial),
+            None => of_thread(&apart),
+        }
+    }
+
+    fn tells_threads_apart(&self, symbol: &Symbol) -> bool {
+        match symbol {
+            Symbol::Builtin(builtin, _) => matches!(builtin, Builtin::ThreadIdx | Builtin::BlockIdx),
+            Symbol::Opaque(expr) => self.reads_thread(*expr, DEPTH),
+            Symbol::Variable(binding) => self.is_of_thread(*binding, DEPTH),
+            _ => false,
+        }
     }
 
     fn of(&self, polynomial: &Polynomial) -> Depends {

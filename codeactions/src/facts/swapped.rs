@@ -169,6 +169,17 @@ impl<'s, 'db> Turns<'s, 'db> {
         let words = |expr: ExprId| lex::code_words(self.site.source(body.expr(expr).span)).join(" ");
         match op {
             None => {
+                if let ExprKind::Call {
+                    name: Some(called),
+                    args,
+                    ..
+                } = &body.expr(body.strip_parens(value)).kind
+                    && unqualified(called) == "exchange"
+                    && let Some(other) = args.first()
+                {
+                    self.exchange(&[place, *other], code);
+                    return;
+                }
                 if let ExprKind::Call { name: Some(called), .. } = &body.expr(body.strip_parens(value)).kind {
                     let fields = self.fields_of(&name, called, false);
                     self.turned.push((name.clone(), fields, code));
@@ -419,7 +430,8 @@ impl<'s, 'db> Turns<'s, 'db> {
             ExprKind::Index { base, index } => match self.name(expr) {
                 Some(name) => one(name),
                 None => {
-                    let by_turns = self.alternates(*index);
+                    let permuted = |part: ExprId| self.name(part).is_some_and(|name| self.is_permuted(&name));
+                    let by_turns = self.alternates(*index) || all_in_expr(body, *index).into_iter().any(permuted);
                     let name = self.name(*base).filter(|_| by_turns);
                     name.map(|name| BTreeSet::from([Buffer { name, by_turns }]))
                         .unwrap_or_default()
@@ -439,6 +451,10 @@ impl<'s, 'db> Turns<'s, 'db> {
                 continue;
             }
             for given in self.given.iter().filter(|given| given.name == buffer.name) {
+                // Another part of the memory in each iteration: `u + k * n`.
+                if self.varies(given.value) && self.name(given.value).is_none() {
+                    return BTreeSet::new();
+                }
                 todo.extend(self.leads(given.value));
             }
             for (_, fields, _) in self

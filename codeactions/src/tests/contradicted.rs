@@ -1,6 +1,6 @@
 //! What the code in sight contradicts isn't assumed: it is refused, with the place that says so.
 
-use super::{refuses, rewrite};
+use super::{refuses, rewrite, rewrite_files};
 
 const REWRITES: [&str; 5] = [
     "fire-and-forget",
@@ -211,25 +211,26 @@ void run(Phase p, const int* map, int n) {{ parent<<<1, 32>>>(p, n, map, 0, n); 
     );
     refuses("fire-and-forget", &back, "aren't independent of other grids");
     // Other sizes may mean other parts; a thread that comes to one launch only orders nothing; a variable may have changed.
-    for (first, second) in [
+    for (first, second, open) in [
         (
             "$0move<<<n / 32, 32>>>(p, begin);",
             "collide<<<n / 32, 32>>>(p, end, map, 1);",
+            true,
         ),
         (
             "if (n > 9) $0move<<<n / 32, 32>>>(p, n);",
             "else collide<<<n / 32, 32>>>(p, n, map, 1);",
+            false,
         ),
         (
             "$0move<<<n / 32, 32>>>(p, n); p.pos += n;",
             "collide<<<n / 32, 32>>>(p, n, map, 1);",
+            true,
         ),
     ] {
         let assumes = rewrite("fire-and-forget", &program(first, second)).assumes;
-        assert!(
-            assumes.iter().any(|a| a.contains("independent of other grids")),
-            "{assumes:?}"
-        );
+        let assumed = assumes.iter().any(|a| a.contains("independent of other grids"));
+        assert_eq!(assumed, open, "{assumes:?}");
     }
 }
 
@@ -325,7 +326,124 @@ fn launches_that_hand_on_in_a_stream() {
     for child in ["to[threadIdx.x] = n;", "to[from[n]] += n;", "to[blockDim.x] = to[0];"] {
         rewrite("aggregate-block", &own_stream(child, one));
     }
-    for child in ["to[threadIdx.x] = n;", "to[from[n]] += n;"] {
-        rewrite("threshold", &own_stream(child, two));
+    rewrite("threshold", &own_stream("to[threadIdx.x] = n;", two));
+    // As in the NULL stream, what is given the same memory and the same sizes hands it on.
+    refuses(
+        "threshold",
+        &own_stream("to[from[n]] += n;", two),
+        "aren't independent of each other",
+    );
+}
+
+/// A kernel of which one thread launches in a loop.
+fn one_thread(child: &str, launches: &str) -> String {
+    format!(
+        r#"__global__ void child(float* to, const float* from, int k, int n) {{ {child} }}
+__global__ void parent(float* u, float* v, const int* first, int n) {{
+    if (threadIdx.x != 0) return;
+    {launches}
+}}
+void run(float* u, float* v, const int* first) {{ parent<<<8, 32>>>(u, v, first, 64); }}
+"#
+    )
+}
+
+#[test]
+fn pointers_that_take_turns() {
+    const STEP: &str = "int i = threadIdx.x; to[i] = from[i] + from[i ^ 1];";
+    for launches in [
+        "for (int k = 0; k < n; ++k) { child<<<1, 32>>>(v, u, k, n); float* t = u; u = v; v = t; }",
+        "for (int k = 0; k < n; ++k) child<<<1, 32>>>(k & 1 ? u : v, k & 1 ? v : u, k, n);",
+        "float* both[] = {u, v}; for (int k = 0; k < n; ++k) child<<<1, 32>>>(both[(k + 1) % 2], both[k % 2], k, n);",
+        "for (int k = 0; k < n; ++k) child<<<1, 32>>>(u + (k + 1) * n, u + k * n, k, n);",
+        "float* at = u; for (int k = 0; k < n; ++k, at += n) child<<<1, 32>>>(at + n, at, k, n);",
+    ] {
+        refuses("aggregate-grid", &one_thread(STEP, launches), "aren't independent");
+    }
+    // Nothing comes back to what another iteration has had.
+    for launches in [
+        "for (int k = 0; k < n; ++k) child<<<1, 32>>>(u + k * n, v + k * n, k, n);",
+        "for (int k = 0; k < n; ++k) { float *a = u + k * n, *b = v + k * n; if (n & 1) { float* t = a; a = b; b = t; } child<<<1, 32>>>(a, b, k, n); }",
+        "float *a = u, *b = v; if (n & 1) { a = v; b = u; } for (int k = 0; k < n; ++k) child<<<1, 32>>>(a + k * n, b, k, n);",
+    ] {
+        rewrite("aggregate-grid", &one_thread(STEP, launches));
+    }
+}
+
+#[test]
+fn passes_over_the_same_elements() {
+    let launches = "for (int k = 1; k < n; k *= 2) child<<<1, 32>>>(u, v, k, n);";
+    for child in [
+        "int i = threadIdx.x; to[i] += from[k];",
+        "int i = (threadIdx.x / k) * 2 * k + threadIdx.x % k; float x = to[i]; to[i] = x + to[i + k];",
+        "for (int i = threadIdx.x; i < n; i += blockDim.x) to[i] = to[i] * 2 + k;",
+        "to[threadIdx.y * n + threadIdx.x] += k;",
+    ] {
+        refuses(
+            "aggregate-grid",
+            &one_thread(child, launches),
+            "they go over the same elements",
+        );
+    }
+    // A part of their own, or nobody knows.
+    for child in [
+        "for (int i = k + threadIdx.x; i < n; i += blockDim.x) to[i] = to[i] * 2;",
+        "int i = k * n + threadIdx.x; to[i] += 1;",
+        "int i = (threadIdx.x / 8) * n + k + threadIdx.x % 8; to[i] += 1;",
+        "int i = int(from[threadIdx.x]); to[i] += k;",
+        "for (int i = threadIdx.x; i < n; i += blockDim.x) if (i >= k && i < 2 * k) to[i] += 1;",
+        "to[threadIdx.x] = from[threadIdx.x];",
+    ] {
+        rewrite("aggregate-grid", &one_thread(child, launches));
+    }
+}
+
+#[test]
+fn functions_called_again() {
+    let program = |calls: &str| {
+        format!(
+            r#"__global__ void child(float* to, const float* from) {{ to[threadIdx.x] = from[threadIdx.x ^ 1]; }}
+__device__ void step(float* to, const float* from) {{ child<<<1, 32>>>(to, from); }}
+__global__ void parent(float* u, float* v, float* w) {{ if (threadIdx.x == 0) {{ {calls} }} }}
+void run(float* u, float* v, float* w) {{ parent<<<8, 32>>>(u, v, w); }}
+"#
+        )
+    };
+    refuses(
+        "aggregate-grid",
+        &program("step(v, u); step(w, v);"),
+        "lets a grid work on",
+    );
+    rewrite("aggregate-grid", &program("step(v, u); step(w, u);"));
+}
+
+#[test]
+fn one_launch_of_a_block_needs_no_order() {
+    let program = |launches: &str| {
+        format!(
+            r#"__global__ void a(float* u) {{ u[threadIdx.x] += 1; }}
+__global__ void b(float* u, int n) {{ u[threadIdx.x + n] *= 2; }}
+__global__ void parent(float* u, int n) {{ {launches} }}
+void run(float* u) {{ parent<<<8, 32>>>(u, 64); }}
+"#
+        )
+    };
+    let independent = |code: &str| {
+        let assumes = rewrite("fire-and-forget", &program(code)).assumes;
+        !assumes.iter().any(|reason| reason.contains("independent"))
+    };
+    assert!(independent(
+        "if (threadIdx.x == 0) { if (u[blockIdx.x] > 0) $0a<<<1, 32>>>(u); else b<<<1, 32>>>(u, n); }"
+    ));
+    assert!(independent(
+        "if (threadIdx.x != 0) return; if (u[blockIdx.x] > 0) { a<<<1, 32>>>(u); return; } $0b<<<1, 32>>>(u, n);"
+    ));
+    // Two threads.
+    for code in [
+        "if (threadIdx.x == 0) { $0a<<<1, 32>>>(u); } else if (threadIdx.x == 1) { b<<<1, 32>>>(u, n); }",
+        "if (threadIdx.x == u[0]) { a<<<1, 32>>>(u); return; } if (threadIdx.x == 0) $0b<<<1, 32>>>(u, n);",
+    ] {
+        let outcome = rewrite_files("fire-and-forget", &[("a.cu", &program(code))], &[]);
+        assert!(outcome.is_err() || !independent(code), "{code}");
     }
 }
