@@ -173,17 +173,7 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
         let text = format!("{text}, if {}, does so, too", unknown.what);
         assume(text, None, false);
     }
-    let others = own.iter().enumerate().filter(|(index, facts)| {
-        let in_order = matches!(facts.stream, Stream::Null | Stream::Other);
-        *index != site.id.index as usize && in_order && !exclusive::one_per_block(site, facts)
-    });
-    let others: Vec<(u32, Option<&Dependence<'_>>)> = others
-        .map(|(index, _)| {
-            let all = known.map_or(&[][..], |known| &known.others);
-            let found = all.iter().find(|(other, _)| *other == index as u32);
-            (index as u32, found.map(|(_, d)| d))
-        })
-        .collect();
+    let others = others_in_order(site, known);
     let open = || others.iter().filter(|(_, d)| !d.is_some_and(Dependence::is_none));
     if let Some((other, handed)) = open().find_map(|(other, _)| Some((*other, handed_on(site, *other)?))) {
         assume_or(text, Some(&handed), false, &instead(site, other));
@@ -199,6 +189,20 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
         assume_or(text, *dependence, false, &instead(site, *other));
     }
     found
+}
+
+/// The other launches of the function that may be in order with this one, by index, and how their grids depend on its grids.
+fn others_in_order<'k, 'db>(
+    site: &Site<'db>,
+    known: Option<&'k Order<'db>>,
+) -> Vec<(u32, Option<&'k Dependence<'db>>)> {
+    let all = known.map_or(&[][..], |known| &known.others);
+    let others = (0u32..).zip(launches(site.db, site.parent)).filter(|(index, facts)| {
+        let in_order = matches!(facts.stream, Stream::Null | Stream::Other);
+        *index != site.id.index && in_order && !exclusive::one_per_block(site, facts)
+    });
+    let dependence = |index: u32| all.iter().find(|(other, _)| *other == index).map(|(_, found)| found);
+    others.map(|(index, _)| (index, dependence(index))).collect()
 }
 
 /// What is wrong with an assumption about the iterations of a loop whose launches are given buffers by turns, or go over the same ones.

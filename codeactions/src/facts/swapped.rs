@@ -285,17 +285,17 @@ impl<'s, 'db> Turns<'s, 'db> {
 
     fn reads_memory(&self, expr: ExprId) -> bool {
         let body = &self.site.body;
-        all_in_expr(body, expr)
-            .into_iter()
-            .any(|part| match &body.expr(part).kind {
+        all_in_expr(body, expr).into_iter().any(|part| {
+            matches!(
+                &body.expr(part).kind,
                 ExprKind::Index { .. }
-                | ExprKind::Deref(_)
-                | ExprKind::Call { .. }
-                | ExprKind::Field { arrow: true, .. }
-                | ExprKind::Lambda { .. }
-                | ExprKind::Unknown { .. } => true,
-                _ => false,
-            })
+                    | ExprKind::Deref(_)
+                    | ExprKind::Call { .. }
+                    | ExprKind::Field { arrow: true, .. }
+                    | ExprKind::Lambda { .. }
+                    | ExprKind::Unknown { .. }
+            )
+        })
     }
 
     fn mentions(&self, expr: ExprId, names: &BTreeSet<String>) -> bool {
