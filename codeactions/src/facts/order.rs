@@ -623,10 +623,8 @@ pub fn shared_stream(
         .filter(|(index, facts)| *index != site.id.index as usize && facts.stream == site.facts.stream)
         .find_map(|(index, _)| handed_on(site, index as u32));
     let again = iterations.filter(|d| created.shared_by_iterations && d.accumulates());
-    let against = again
-        .or_else(|| others.into_iter().find(|d| d.shows_for_sure()))
-        .or(handed.as_ref().filter(|_| one));
-    if let Some(Dependence::Conflict(a, b)) = against {
+    let against = again.or_else(|| others.into_iter().find(|d| d.shows_for_sure()));
+    if let Some(Dependence::Conflict(a, b)) = against.or(handed.as_ref().filter(|_| one)) {
         let text = format!("grids in `{stream}` aren't {why}: {}; {INSTEAD}", both(site, a, b));
         refusals.add(text, Some(site.here()));
         return;
