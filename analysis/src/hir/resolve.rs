@@ -459,7 +459,8 @@ pub(crate) fn may_mean<'db>(db: &'db dyn Db, file: SourceFile, function: Functio
     let same = visible.functions.get(last).map(Vec::as_slice).unwrap_or_default();
     if same.is_empty() {
         // A function may declare it for itself.
-        return seen_in_context(db, file).may_contain(function.file(db)) || may_declare(db, file, last);
+        return seen_in_context(db, file).may_contain(function.file(db))
+            || may_declare(db, file, last) && may_be_linked(db, file, function.file(db));
     }
     let definitions: Vec<_> = same.iter().filter(|f| f.has_body(db)).collect();
     (definitions.is_empty() || definitions.contains(&&function)) && may_be_linked(db, file, function.file(db))

@@ -1,6 +1,6 @@
 //! What a header that isn't found defines may do anything: classes, macros, operators, as functions.
 
-use super::{refuses, rewrite};
+use super::{refuses, rewrite, rewrite_files};
 
 /// A child with these includes and definitions before it, and this code in it.
 fn program(before: &str, code: &str) -> String {
@@ -116,4 +116,34 @@ using Number = unsigned;"#,
             rewrite(id, &program(before, code));
         }
     }
+}
+
+/// A workspace holds many programs, as a collection of samples does: what has a `main` of its own is no part of this one.
+#[test]
+fn names_of_other_programs() {
+    let program = r#"__global__ void build(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = n; }
+__global__ void parent(int* out, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    $0build<<<1, 32>>>(out + 32 * t, n);
+}
+int main() { int* out; cudaMalloc(&out, 8192); parent<<<2, 32>>>(out, 64); cudaDeviceSynchronize(); }
+"#;
+    let other = |head: &str| {
+        format!(
+            "{head} {{ int nb = 9; std::vector<int> build(nb), probe(3); auto next = [&] {{ return 3; }}; for (auto& k : build) k = next(); }}\n"
+        )
+    };
+    let rewritten = rewrite_files(
+        "aggregate-block",
+        &[("a.cu", program), ("b.cu", &other("int main()"))],
+        &[],
+    );
+    assert!(rewritten.is_ok(), "{:?}", rewritten.err());
+    // What has none may be a part of it, and may declare the kernel: `std::vector<int> build(T)`.
+    let rewritten = rewrite_files(
+        "aggregate-block",
+        &[("a.cu", program), ("b.cu", &other("void fill()"))],
+        &[],
+    );
+    assert!(rewritten.is_err());
 }
