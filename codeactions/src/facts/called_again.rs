@@ -27,7 +27,8 @@ pub fn called_again(site: &Site<'_>) -> Option<String> {
         .collect();
     for (caller, call, args) in &calls {
         for flow in &flows {
-            let read = args.get(flow.read)?;
+            // A default argument says nothing.
+            let Some(read) = args.get(flow.read) else { continue };
             let own = *caller == site.parent && *read == flow.written_name;
             let mut others = calls.iter().filter(|(other, expr, _)| other == caller && expr != call);
             let of_another = others.any(|(_, _, before)| before.get(flow.written) == Some(read));
