@@ -27,6 +27,8 @@ pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Optio
     }
     let mut names = BTreeSet::new();
     let mut seen = HashSet::new();
+    // Overloads are mentioned by the same functions.
+    let mut asked = HashSet::new();
     while let Some(function) = todo.pop() {
         if !seen.insert(function) {
             continue;
@@ -43,8 +45,8 @@ pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Optio
         let signature = function.signature(db);
         if signature.kernel {
             todo.extend(launch_sites_of(db, function).into_iter().map(|launch| launch.function));
-        } else if signature.device {
-            todo.extend(mentioned_by(db, function));
+        } else if signature.device && asked.insert((file, unqualified(function.name(db)))) {
+            todo.extend(mentioned_by(db, file, unqualified(function.name(db)).to_owned()));
         }
     }
     let list: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
@@ -57,11 +59,11 @@ pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Optio
     })
 }
 
-/// The functions of its file in whose text a function's name stands. Every rewrite asks for them, and whoever calls them in their turn.
+/// The functions of a file in whose text the name of one of its functions stands. Every rewrite asks for them, and whoever calls them in
+/// their turn.
 #[salsa::tracked]
-fn mentioned_by<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
-    let name = unqualified(function.name(db));
-    let all = functions_mentioning(db, function.file(db), name).iter().copied();
+fn mentioned_by<'db>(db: &'db dyn Db, file: SourceFile, name: String) -> Vec<FunctionItem<'db>> {
+    let all = functions_mentioning(db, file, &name).iter().copied();
     // Where a macro has the name, it doesn't stand there.
     all.filter(|f| lex::identifiers(&f.text(db)).any(|word| word == name))
         .collect()

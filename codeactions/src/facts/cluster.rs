@@ -19,6 +19,7 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{
     declarations_of, functions_in, functions_named, launch_sites_of, may_launch, other_mentions,
 };
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 
@@ -280,6 +281,7 @@ impl<'db> Cluster<'db> {
 /// The device functions with launches that a function calls, directly or not.
 fn launching_callees<'db>(db: &'db dyn Db, from: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
     let mut seen = HashSet::from([from]);
+    let mut asked = HashSet::new();
     let mut todo = vec![from];
     let mut found = Vec::new();
     while let Some(item) = todo.pop() {
@@ -287,6 +289,10 @@ fn launching_callees<'db>(db: &'db dyn Db, from: FunctionItem<'db>) -> Vec<Funct
             let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
                 continue;
             };
+            // What a name means in a file is asked once: hundreds of overloads may call one another by it.
+            if hides(db, item, name) || !asked.insert((item.file(db), name.clone())) {
+                continue;
+            }
             for callee in functions_in(db, item, name) {
                 let ours = is_header(db, callee.file(db));
                 if ours || !callee.has_body(db) || callee.signature(db).kernel || !seen.insert(callee) {
