@@ -23,18 +23,16 @@ impl Objects {
         let mut found = BTreeSet::new();
         look_at(db, file, code, &mut found);
         let states = &preprocessed(db, file).states;
-        let mut seen: HashSet<String> = HashSet::new();
-        let mut todo: Vec<String> = lex::identifiers(code).map(str::to_owned).collect();
+        // Each word once: a macro's body may have a million.
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut todo: Vec<&str> = lex::identifiers(code).filter(|word| seen.insert(word)).collect();
         while let Some(word) = todo.pop() {
-            for (_, state) in states.get(&word).into_iter().flatten() {
-                if let MacroState::Defined(item) = state
-                    && !seen.contains(&word)
-                {
+            for (_, state) in states.get(word).into_iter().flatten() {
+                if let MacroState::Defined(item) = state {
                     look_at(db, file, &item.body, &mut found);
-                    todo.extend(lex::identifiers(&item.body).map(str::to_owned));
+                    todo.extend(lex::identifiers(&item.body).filter(|word| seen.insert(word)));
                 }
             }
-            seen.insert(word);
         }
         Objects(found)
     }
@@ -57,6 +55,9 @@ impl Objects {
 }
 
 fn look_at(db: &dyn Db, file: SourceFile, code: &str, found: &mut BTreeSet<&'static str>) {
+    if !BUILTINS.iter().any(|builtin| code.contains(builtin)) {
+        return;
+    }
     let tokens = lex::code_tokens(code);
     for (index, token) in tokens.iter().enumerate() {
         if let Some(builtin) = BUILTINS.iter().find(|b| **b == token.text(code))

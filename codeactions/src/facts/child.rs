@@ -298,7 +298,7 @@ impl<'db> Reading<'_, 'db> {
             let why = format!("`{word}` in front of `{name}` is not understood");
             self.refusals.add(why, at_name);
         };
-        if let Some(word) = word_in_front(db, file, head_start.min(self.start) as usize) {
+        if let Some(word) = word_in_front(db, file, head_start.min(self.start)) {
             refuse(&word);
         }
         let head = Head::read(db, file, &text, head_start);
@@ -433,11 +433,13 @@ fn unfit_param(db: &dyn Db, item: FunctionItem<'_>, ty: &Type, decl: &str) -> Op
     }
 }
 
-/// What stands directly in front of an item and belongs to it, though the item doesn't include it: an attribute.
-fn word_in_front(db: &dyn Db, file: SourceFile, at: usize) -> Option<String> {
+/// What stands directly in front of an item, which begins at `at`, and belongs to it, though the item doesn't include it: an attribute.
+/// All rewrites ask for it, and a macro of megabytes may stand there.
+#[salsa::tracked]
+fn word_in_front(db: &dyn Db, file: SourceFile, at: u32) -> Option<String> {
     // No further back than to the end of the function before it.
-    let from = anchor(db, file, at as u32) as usize;
-    word_before(&file.text(db), from, at)
+    let from = anchor(db, file, at) as usize;
+    word_before(&file.text(db), from, at as usize)
 }
 
 /// What stands directly in front of `at` and belongs to what stands there; `from`: where something else ends.
