@@ -728,7 +728,7 @@ fn hints_follow_settings_and_range() {
     let of = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
         pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
     };
-    let config = [("grid: varies", "count + 31) / 32"), ("block: grid-uniform", "n")];
+    let config = [("grid: varies", "count + 31) / 32"), ("block: uniform", "n")];
     assert_eq!(hints(&mut client, &path), of(&config));
     let all = client.inlay_hints(&path);
     contains(
@@ -742,10 +742,10 @@ fn hints_follow_settings_and_range() {
     client.wait_server_request("workspace/inlayHint/refresh", |_| true);
     let arguments = [
         ("varies", "out"),
-        ("block-uniform", "out + blockIdx.x"),
+        ("uniform per block", "out + blockIdx.x"),
         ("varies", "count"),
-        ("grid-uniform", "out"),
-        ("grid-uniform", "n"),
+        ("uniform", "out"),
+        ("uniform", "n"),
     ];
     eventually(|| {
         let found = hints(&mut client, &path);

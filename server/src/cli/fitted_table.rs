@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 /// More reasons than these aren't told: who wants them all asks for JSON. Those of the first rows, which fit, come first.
 const MOST_LINES: usize = 16;
@@ -21,6 +21,8 @@ pub struct FittedTable {
     reasons_at: usize,
     /// Reasons stand below in any case.
     below: bool,
+    /// The columns with numbers, which stand at their right.
+    numbers: Vec<usize>,
     rows: Vec<(Vec<String>, Vec<String>)>,
 }
 
@@ -31,6 +33,7 @@ impl FittedTable {
             header: header.iter().map(|title| (*title).to_owned()).collect(),
             reasons_at,
             below: false,
+            numbers: Vec::new(),
             rows: Vec::new(),
         }
     }
@@ -38,6 +41,12 @@ impl FittedTable {
     /// The same, with all reasons below: rows that share most of them.
     pub fn with_reasons_below(self) -> FittedTable {
         FittedTable { below: true, ..self }
+    }
+
+    /// The same, with numbers in some columns.
+    pub fn with_numbers_in(self, columns: impl IntoIterator<Item = usize>) -> FittedTable {
+        let numbers = columns.into_iter().collect();
+        FittedTable { numbers, ..self }
     }
 
     /// Adds a row: its cells without that of the reasons.
@@ -64,6 +73,11 @@ impl FittedTable {
             .load_style(presets::UTF8_FULL_CONDENSED)
             .set_content_arrangement(ContentArrangement::Disabled)
             .set_header(&self.header);
+        for column in &self.numbers {
+            if let Some(column) = table.column_mut(*column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
         for (cells, reasons) in &self.rows {
             let number = |reason: &String| numbered.iter().position(|known| known == reason);
             let mut numbers: Vec<usize> = reasons.iter().filter_map(number).collect();
@@ -90,7 +104,7 @@ impl FittedTable {
         }
         writeln!(out, "{table}")?;
         for (index, reason) in numbered.iter().take(told).enumerate() {
-            writeln!(out, "  ({}) {reason}", index + 1)?;
+            writeln!(out, "  ({}) {}", index + 1, reason.trim_end().replace('\n', "\n      "))?;
         }
         if numbered.len() > told {
             writeln!(out, "  … and {} more, which --format json has", numbered.len() - told)?;
@@ -131,7 +145,8 @@ impl FittedTable {
         loop {
             let before = below.len();
             for (_, reasons) in &self.rows {
-                let fits = !self.below && length(&reasons.join("; ")) <= room;
+                let lines = reasons.iter().any(|reason| reason.trim_end().contains('\n'));
+                let fits = !self.below && !lines && length(&reasons.join("; ")) <= room;
                 if fits && !reasons.iter().any(|reason| below.contains(&reason)) {
                     continue;
                 }
@@ -215,6 +230,21 @@ mod tests {
         // A value that leaves no room is cut.
         table.row(words(&["n", &"x".repeat(200), "no"]), Vec::new());
         assert!(printed(&table, 80)?.contains("x…"));
+        Ok(())
+    }
+
+    #[test]
+    fn reasons_of_several_lines_stand_below() -> io::Result<()> {
+        let mut table = FittedTable::new(&["program", "ms", "result"], 2).with_numbers_in([1]);
+        table.row(words(&["original", "12.5"]), Vec::new());
+        table.row(words(&["promote", "-"]), words(&["does not compile:\nx.cu:7: error\n"]));
+        table.row(words(&["threshold", "2.5"]), words(&["agrees"]));
+        let text = printed(&table, 120)?;
+        assert!(
+            text.contains("│  2.5 ┆ agrees ") || text.contains("┆  2.5 ┆ agrees "),
+            "{text}"
+        );
+        assert!(text.ends_with("\n  (1) does not compile:\n      x.cu:7: error\n"), "{text}");
         Ok(())
     }
 

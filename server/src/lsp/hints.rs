@@ -67,9 +67,9 @@ fn of_collected(snapshot: &Snapshot, file: SourceFile, range: TextRange, shown: 
 fn label(role: &Role, level: Level) -> Option<String> {
     let uniform = match level {
         Level::Constant => return None,
-        Level::Grid => "grid-uniform",
-        Level::Block => "block-uniform",
-        Level::Warp => "warp-uniform",
+        Level::Grid => "uniform",
+        Level::Block => "uniform per block",
+        Level::Warp => "uniform per warp",
         Level::Varying => "varies",
     };
     Some(match role {

@@ -2,36 +2,32 @@
 
 use std::io::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::super::CliError;
+use super::super::fitted_table::FittedTable;
 use super::super::output::note;
 use crate::measure::phrases::{about, milliseconds, notes, result, speedup, times, tried};
 use crate::measure::report::{Outcome, Report};
 
 /// Prints a report.
 pub fn print(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header([
+    let header = [
         "program",
         "GPU time, ms",
         "least … most",
         "speedup",
         "launches",
         "result",
-    ]);
-    for column in 1..=4 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.add_row(row("original", &report.original, None, report));
+    ];
+    let mut table = FittedTable::new(&header, header.len() - 1).with_numbers_in(1..header.len() - 1);
+    table.row(row("original", &report.original, None), results(&report.original, report));
     for variant in tried(report) {
         let speedup = speedup(report, &variant.outcome);
-        table.add_row(row(&variant.rewrites, &variant.outcome, speedup, report));
+        table.row(
+            row(&variant.rewrites, &variant.outcome, speedup),
+            results(&variant.outcome, report),
+        );
     }
-    writeln!(out, "{table}")?;
+    table.print(out)?;
     writeln!(out, "{}", about(report))?;
     for text in notes(report) {
         note(&text);
@@ -39,7 +35,13 @@ pub fn print(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn row(name: &str, outcome: &Outcome, speedup: Option<f64>, report: &Report) -> Vec<String> {
+/// What became of a program, as the one reason of its row, if anything.
+fn results(outcome: &Outcome, report: &Report) -> Vec<String> {
+    vec![result(outcome, report)]
+}
+
+/// The cells in front of it.
+fn row(name: &str, outcome: &Outcome, speedup: Option<f64>) -> Vec<String> {
     let none = || "-".to_owned();
     let (time, spread, launches) = match outcome {
         Outcome::Ran(run) => {
@@ -58,6 +60,5 @@ fn row(name: &str, outcome: &Outcome, speedup: Option<f64>, report: &Report) -> 
         spread,
         speedup.map_or_else(none, times),
         launches,
-        result(outcome, report),
     ]
 }

@@ -2,9 +2,8 @@
 
 use std::io::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::super::CliError;
+use super::super::fitted_table::FittedTable;
 use super::super::output::note;
 use crate::measure::phrases::{milliseconds, times};
 use crate::measure::report::{Agreement, Outcome};
@@ -12,23 +11,21 @@ use crate::measure::tune::report::{TriedPoint, TuneReport};
 
 /// Prints a report.
 pub fn print(report: &TuneReport, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["combination", "GPU time, ms", "least … most", "speedup", "result"]);
-    for column in 1..=3 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.add_row(row("as it is", &report.original, None));
+    let header = ["combination", "GPU time, ms", "least … most", "speedup", "result"];
+    let mut table = FittedTable::new(&header, header.len() - 1).with_numbers_in(1..header.len() - 1);
+    let mut add = |name: &str, outcome: &Outcome, speedup: Option<f64>| {
+        let (cells, result) = row(name, outcome, speedup);
+        table.row(cells, vec![result]);
+    };
+    add("as it is", &report.original, None);
     for TriedPoint { point, outcome } in &report.points {
         let speedup = report.original.median().zip(outcome.median());
         let speedup = speedup
             .filter(|(_, own)| *own > 0.0)
             .map(|(original, own)| original / own);
-        table.add_row(row(point, outcome, speedup));
+        add(point, outcome, speedup);
     }
-    writeln!(out, "{table}")?;
+    table.print(out)?;
     let found = &report.search;
     let gpus = match report.gpus {
         1 => report.machine.gpu.clone(),
@@ -85,7 +82,8 @@ pub fn print(report: &TuneReport, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-fn row(name: &str, outcome: &Outcome, speedup: Option<f64>) -> Vec<String> {
+/// The cells of a program, and what became of it.
+fn row(name: &str, outcome: &Outcome, speedup: Option<f64>) -> (Vec<String>, String) {
     let none = || "-".to_owned();
     let (time, spread, result) = match outcome {
         Outcome::Ran(run) => {
@@ -109,8 +107,9 @@ fn row(name: &str, outcome: &Outcome, speedup: Option<f64>) -> Vec<String> {
         }
         Outcome::NotBuilt { message, .. } => (none(), none(), format!("does not compile:\n{message}")),
         Outcome::Failed { message, .. } => (none(), none(), message.clone()),
-        Outcome::TimedOut { .. } | Outcome::Refused { .. } => (none(), none(), none()),
+        Outcome::TimedOut { seconds } => (none(), none(), format!("did not finish in {seconds} s")),
+        Outcome::Refused { .. } => (none(), none(), none()),
     };
     let speedup = speedup.filter(|_| time != "-").map_or_else(none, times);
-    vec![name.to_owned(), time, spread, speedup, result]
+    (vec![name.to_owned(), time, spread, speedup], result)
 }
