@@ -317,6 +317,55 @@ pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Coll
     let mut found = declared(db, function);
     found.extend(handed_on(db, function));
     found
+        .into_iter()
+        .flat_map(|collector| by_kernel(db, function, collector))
+        .collect()
+}
+
+/// A collector as one for each kernel that it runs. Where kernels take turns in one grid, the first field of a launch says which is meant,
+/// and the comment of the fields what its numbers say: `// kernel: 0 for control, 1 for jacobi.`
+fn by_kernel<'db>(db: &'db dyn Db, function: FunctionItem<'db>, collector: Collector<'db>) -> Vec<Collector<'db>> {
+    let file = collector.child.file(db).text(db);
+    let fields = format!("struct {}_args", unqualified(collector.child.name(db)));
+    let comment = file
+        .find(&fields)
+        .and_then(|at| file[..at].trim_end().lines().next_back())
+        .and_then(|line| line.trim().strip_prefix("// kernel: "));
+    let Some(comment) = comment else {
+        return vec![collector];
+    };
+    let (body, text) = (body(db, function), function.text(db));
+    let numbered = comment
+        .trim_end_matches('.')
+        .split(", ")
+        .filter_map(|one| one.split_once(" for "));
+    let kernels = numbered.filter_map(|(number, name)| {
+        let mut named = functions_named(db, function.file(db), name).into_iter();
+        let child = named.find(|f| f.has_body(db) && f.signature(db).kernel)?;
+        let mut launches = collector.launches.clone();
+        launches.retain(|launch| {
+            let first = launch.arguments.first();
+            first.is_some_and(|first| body.expr(*first).span.text(&text) == number)
+        });
+        let name = collector.name.clone();
+        let granularity = collector.granularity.clone();
+        Some(Collector {
+            name,
+            granularity,
+            child,
+            launches,
+        })
+    });
+    let kernels: Vec<Collector<'db>> = kernels.collect();
+    // What isn't understood stays as it is.
+    let told: usize = kernels.iter().map(|kernel| kernel.launches.len()).sum();
+    match told == collector.launches.len() {
+        true => kernels
+            .into_iter()
+            .filter(|kernel| !kernel.launches.is_empty())
+            .collect(),
+        false => vec![collector],
+    }
 }
 
 /// The collectors that a template takes by parameters of types that are template parameters, as rewrites write them: those of the same
@@ -466,7 +515,10 @@ fn child_of<'db>(
         let mut kernels = found.into_iter().filter(|f| f.has_body(db) && f.signature(db).kernel);
         kernels.next()
     };
-    let plain = aggregated.strip_suffix(suffix).and_then(kernel);
+    // `child_aggregated2`, where another rewrite has taken the name.
+    let unnumbered = aggregated.trim_end_matches(|c: char| c.is_ascii_digit());
+    let of = |name: &str| name.strip_suffix(suffix).and_then(kernel);
+    let plain = of(aggregated).or_else(|| of(unnumbered));
     plain.or_else(|| kernel(aggregated))
 }
 

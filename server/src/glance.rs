@@ -124,8 +124,14 @@ impl Glance<'_> {
             let line = wait.place.start.line;
             return Some(format!("the wait in line {line} has to stay: {}", reason.text));
         }
+        // Where the code contradicts what rewrites assume, that is why they don't count.
+        let contradicted = told_rewrites(launch).any(|rewrite| rewrite.refuted);
+        let counts = |rewrite: &&RewriteVerdict| rewrite.refuted == contradicted && !fits(rewrite);
         let mut counted: Vec<(&str, usize)> = Vec::new();
-        for reason in told_rewrites(launch).flat_map(|rewrite| &rewrite.reasons) {
+        for reason in told_rewrites(launch)
+            .filter(counts)
+            .flat_map(|rewrite| &rewrite.reasons)
+        {
             let text = reason.text.as_str();
             match counted.iter_mut().find(|(known, _)| *known == text) {
                 Some((_, times)) => *times += 1,
@@ -135,7 +141,10 @@ impl Glance<'_> {
         // The first of those that stand equally often.
         let most = counted.iter().map(|(_, times)| *times).max()?;
         let (text, _) = counted.iter().find(|(_, times)| *times == most)?;
-        Some((*text).to_owned())
+        Some(match contradicted {
+            true => format!("the code contradicts what most rewrites assume: {text}"),
+            false => (*text).to_owned(),
+        })
     }
 }
 

@@ -108,14 +108,19 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Launches and calls, in the order in which they were found.
     pub edges: Vec<Edge>,
-    /// Nodes whose launches and calls are in it.
-    done: BTreeSet<usize>,
+    /// Functions whose launches and calls are in it, by their places as in `known`.
+    done: BTreeSet<(PathBuf, u32)>,
     known: BTreeMap<(PathBuf, u32), usize>,
     /// What is found in functions, by their places as in `known`.
     found: BTreeMap<(PathBuf, u32), Findings>,
     /// The files whose findings are there.
     searched: BTreeSet<PathBuf>,
     unknown: BTreeMap<String, usize>,
+}
+
+/// What tells a function from others: its file, and where it begins there.
+fn key(db: &dyn Db, function: FunctionItem<'_>) -> (PathBuf, u32) {
+    (function.file(db).path(db).to_path_buf(), function.start(db))
 }
 
 // Writing into a string cannot fail.
@@ -134,8 +139,7 @@ impl Graph {
                 self.launch(db, site);
                 continue;
             }
-            let node = self.function(db, function);
-            if self.done.insert(node) {
+            if self.done.insert(key(db, function)) {
                 launching.push(function);
                 self.launch(db, site);
             }
@@ -205,7 +209,8 @@ impl Graph {
 
     fn launch(&mut self, db: &dyn Db, site: &LaunchSite<'_>) {
         let function = site.id.function;
-        let from = self.function(db, function);
+        // Of a body that a rewrite has moved, users know the kernel.
+        let from = self.function(db, kernel_of(db, function));
         let name = site.facts.kernel_name.as_deref().unwrap_or("(computed)");
         let (targets, certain) = match &site.facts.child {
             Child::Kernel(kernel) => (vec![self.function(db, *kernel)], true),
@@ -256,15 +261,17 @@ impl Graph {
                 Some((named, false))
             });
             for (candidates, certain) in known.chain(methods) {
-                // What the runtime launches, its users have collected: see `collected`.
+                // What the runtime launches, its users have collected: see `collected`. Nobody calls a body that a rewrite has moved but
+                // what the rewrite has made.
                 let leads = |f: &&FunctionItem<'db>| {
                     f.signature(db).device
                         && !is_runtime_header(db, f.file(db))
-                        && !summary(db, **f).launches.is_empty()
-                        && !runs_for_a_collector(db, **f)
+                        && (!summary(db, **f).launches.is_empty() || runs_for_a_collector(db, **f))
+                        && kernel_of(db, **f) == **f
                 };
+                let caller = kernel_of(db, function);
                 for callee in candidates.iter().filter(leads) {
-                    let (from, to) = (self.function(db, function), self.function(db, *callee));
+                    let (from, to) = (self.function(db, caller), self.function(db, *callee));
                     let edge = Edge {
                         from,
                         to,
@@ -275,7 +282,7 @@ impl Graph {
                     if !self.edges.contains(&edge) {
                         self.edges.push(edge);
                     }
-                    if callee.file(db) != function.file(db) && self.done.insert(to) {
+                    if callee.file(db) != function.file(db) && self.done.insert(key(db, *callee)) {
                         for site in by_function(db, *callee) {
                             self.launch(db, &site);
                         }
@@ -287,7 +294,7 @@ impl Graph {
     }
 
     fn function(&mut self, db: &dyn Db, function: FunctionItem<'_>) -> usize {
-        let key = (function.file(db).path(db).to_path_buf(), function.start(db));
+        let key = key(db, function);
         if let Some(index) = self.known.get(&key) {
             return *index;
         }

@@ -27,7 +27,12 @@ pub fn steps(recipe: &str) -> Result<Vec<&'static Rewrite>, String> {
 pub fn unknown(id: &str, known: impl Iterator<Item = &'static Rewrite>) -> String {
     let all: Vec<&Rewrite> = known.collect();
     let ids = || all.iter().map(|rewrite| rewrite.id);
-    let family = of_family(id, &all);
+    let mut family = of_family(id, &all);
+    if family.is_empty() && closest(id, ids()).is_none() {
+        // `agregate`
+        let families = all.iter().map(|rewrite| rewrite.family.name());
+        family = closest(id, families).map_or_else(Vec::new, |family| of_family(family, &all));
+    }
     let meant = match closest(id, ids()) {
         Some(meant) if family.is_empty() => vec![meant],
         _ => family,
@@ -159,6 +164,12 @@ mod tests {
         assert!(
             !aggregate.contains("promote") && !aggregate.contains("there are"),
             "{aggregate}"
+        );
+        assert_eq!(
+            told("agregate").replace("agregate", "aggregate"),
+            told("aggregate"),
+            "{}",
+            told("agregate")
         );
         assert!(told("retune").contains("`retune-grid`, "), "{}", told("retune"));
         assert!(

@@ -350,8 +350,18 @@ fn reached(divergence: &Uniformity, loops: &[Place], home: &Place, out: &mut dyn
 
 /// A command for what stands at a place, as one types it in a shell.
 fn command(subcommand: &str, place: &Place, more: &[&str]) -> String {
-    let location = at(place);
+    // Standard input has no lines that a name could have.
+    let (location, line) = match place.path.as_str() {
+        "-" => (
+            "-".to_owned(),
+            Some(format!("{}:{}", place.start.line, place.start.column)),
+        ),
+        _ => (at(place), None),
+    };
     let mut words = vec!["gridfuse", subcommand, &location];
+    if let Some(line) = &line {
+        words.extend(["--at", line]);
+    }
     words.extend(more);
     let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
     shell(&words)

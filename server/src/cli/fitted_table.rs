@@ -244,7 +244,10 @@ mod tests {
             text.contains("│  2.5 ┆ agrees ") || text.contains("┆  2.5 ┆ agrees "),
             "{text}"
         );
-        assert!(text.ends_with("\n  (1) does not compile:\n      x.cu:7: error\n"), "{text}");
+        assert!(
+            text.ends_with("\n  (1) does not compile:\n      x.cu:7: error\n"),
+            "{text}"
+        );
         Ok(())
     }
 

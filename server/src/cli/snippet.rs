@@ -47,7 +47,8 @@ fn level(severity: Severity) -> Level<'static> {
     }
 }
 
-/// What the offers of several findings assume. What is assumed more than once has a number, and is told once.
+/// What the offers of several findings assume. What is assumed more than once has a number, by which all findings know it, and each of them
+/// tells it once.
 #[derive(Default)]
 pub struct Assumed {
     /// How many offers assume it.
@@ -68,7 +69,8 @@ impl Assumed {
         assumed
     }
 
-    /// What an offer assumes, a line each; the numbers are one line. What gets its number here is added to `numbered`.
+    /// What an offer assumes, a line each; the numbers are one line. What they stand for is added to `numbered`,
+    /// unless it is there.
     fn lines(&mut self, fix: &Fix, numbered: &mut Vec<String>) -> Vec<String> {
         let (mut numbers, mut lines) = (Vec::new(), Vec::new());
         for text in distinct(fix) {
@@ -79,9 +81,12 @@ impl Assumed {
             let known = self.told.iter().position(|told| told == text);
             let index = known.unwrap_or_else(|| {
                 self.told.push(text.to_string());
-                numbered.push(format!("({}) {text}", self.told.len()));
                 self.told.len() - 1
             });
+            let told = format!("({}) {text}", index + 1);
+            if !numbered.contains(&told) {
+                numbered.push(told);
+            }
             numbers.push(format!("({})", index + 1));
         }
         if !numbers.is_empty() {

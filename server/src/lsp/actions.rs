@@ -353,12 +353,14 @@ fn of_launch(
                 Target::Place(_) => false,
             }
     };
-    let verdicts: Vec<(&'static Rewrite, Verdict)> = of_launches()
+    let mut verdicts: Vec<(&'static Rewrite, Verdict)> = of_launches()
         .filter(wanted)
         .map(|rewrite| (rewrite, rewrite.verdict(db, site.id, &Options::default())))
         .collect();
     let refuted = refuted(db, site.id.function);
     let is_refuted = |reasons: &[Reason]| reasons.iter().any(|r| refuted.contains(r));
+    // What the code speaks against comes after what fits.
+    verdicts.sort_by_key(|(_, verdict)| matches!(verdict, Verdict::Assumes(reasons) if is_refuted(reasons)));
     // The best one, which the menu shows first: editors have a key that applies it without a menu.
     let fits = |verdict: &Verdict| match verdict {
         Verdict::Eligible => true,
@@ -373,11 +375,12 @@ fn of_launch(
         .iter()
         .filter_map(|(rewrite, verdict)| {
             let mut mends: Vec<_> = found.iter().filter(|d| d.rewrites.contains(&rewrite.id)).collect();
-            // What is known to be wrong mends nothing.
+            // What is known to be wrong mends nothing, and is the best of nothing.
+            let mut own = title_at(db, rewrite, site.id);
             if matches!(verdict, Verdict::Assumes(reasons) if is_refuted(reasons)) {
                 mends.clear();
+                own = rewrite.title.into();
             }
-            let own = title_at(db, rewrite, site.id);
             let mut action = CodeAction {
                 title: own.to_string(),
                 kind: Some(kind_of(rewrite, false)),

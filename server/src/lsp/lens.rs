@@ -7,6 +7,7 @@ use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
+use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
 use gridfuse_codeactions::handlers::{of_launches, optimize, place_rewrite};
 use serde::{Deserialize, Serialize};
@@ -249,9 +250,15 @@ fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[(
         usable.extend(fitting.iter().map(|(rewrite, _)| rewrite.id));
     }
     for site in sites {
+        let contradicted = refuted(&snapshot.db, site.id.function);
         for rewrite in of_launches() {
-            let verdict = || rewrite.verdict(&snapshot.db, site.id, &Options::default());
-            if !usable.contains(rewrite.id) && !matches!(verdict(), Verdict::Ineligible(_)) {
+            // As the hover counts them.
+            let fits = || match rewrite.verdict(&snapshot.db, site.id, &Options::default()) {
+                Verdict::Eligible => true,
+                Verdict::Assumes(reasons) => !reasons.iter().any(|reason| contradicted.contains(reason)),
+                Verdict::Ineligible(_) => false,
+            };
+            if !usable.contains(rewrite.id) && fits() {
                 usable.insert(rewrite.id);
             }
         }

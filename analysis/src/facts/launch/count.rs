@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::amount::{Amount, Bound, divisor, summand};
 use super::config::{constant_value, is_signed};
+use super::leaving::{Leaving, jump_in};
 use super::pins::Pins;
 use super::places::{Places, statement_places};
 use super::shared_loops::{Shared, Sharing, shared_loop};
@@ -325,8 +326,15 @@ impl<'db> Counter<'_, 'db> {
         if facts.statement.is_none() && !self.always_evaluated(facts.expr) {
             add(None, true, facts.span);
         }
+        let mut leaving = Leaving::default();
         for stmt in self.places.around(facts.expr) {
             let span = body.stmt(stmt).span;
+            // A lambda's `return` ends the lambda. Who comes to a loop may go around it.
+            if !facts.in_lambda && leaving.pass(body, stmt, inner) {
+                add(None, true, span);
+                inner = Some(stmt);
+                continue;
+            }
             let condition = |cond: &Option<ExprId>| cond.map_or(span, |c| body.expr(c).span);
             match &body.stmt(stmt).kind {
                 StmtKind::If {
@@ -884,28 +892,6 @@ fn returns(body: &Body, stmt: StmtId) -> bool {
     }
 }
 
-/// A jump out of a statement (`return`, `goto`, `break` or `continue` of a loop around it, something that wasn't understood).
-fn jump_in(body: &Body, stmt: StmtId) -> Option<StmtId> {
-    // With each statement: whether `break` and `continue` in it stay inside.
-    let mut todo = vec![(stmt, false, false)];
-    while let Some((next, breaks, continues)) = todo.pop() {
-        let (mut inner_breaks, mut inner_continues) = (breaks, continues);
-        match body.stmt(next).kind {
-            StmtKind::Return(_) | StmtKind::Goto(_) | StmtKind::Unknown { .. } => return Some(next),
-            StmtKind::Break if !breaks => return Some(next),
-            StmtKind::Continue if !continues => return Some(next),
-            StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. } => {
-                (inner_breaks, inner_continues) = (true, true);
-            }
-            StmtKind::Switch { .. } => inner_breaks = true,
-            _ => {}
-        }
-        let inner = parts(body, next).0;
-        todo.extend(inner.into_iter().map(|s| (s, inner_breaks, inner_continues)));
-    }
-    None
-}
-
 fn occurs_in(body: &Body, expr: ExprId, wanted: ExprId) -> bool {
     let mut todo = vec![expr];
     while let Some(next) = todo.pop() {
@@ -941,6 +927,45 @@ mod tests {
             told
         };
         count.map(told).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_loop_that_is_left_after_the_launch_counts_once() {
+        let thread = |parent: &str| counts(parent).first().cloned().unwrap_or_default();
+        let once = "0 or 1";
+        let launch = "child<<<1, 32>>>(out);";
+        assert_eq!(
+            thread(&format!("for (int i = 0; i < n; ++i) {{ {launch} break; }}")),
+            once
+        );
+        assert_eq!(
+            thread(&format!(
+                "for (int i = 0; i < n; ++i) if (row[i]) {{ {launch} out[i] = 1; return; }}"
+            )),
+            once
+        );
+        assert_eq!(
+            thread(&format!(
+                "while (n > 0) {{ if (row[n]) {{ {launch} }} else {{ --n; continue; }} break; }}"
+            )),
+            once
+        );
+        // The inner loop is left, the outer one not; a switch isn't a loop; what may go on, may launch again.
+        let many = "up to n";
+        for parent in [
+            "for (int i = 0; i < n; ++i) for (int k = 0; k < n; ++k) { L break; }",
+            "for (int i = 0; i < n; ++i) switch (row[i]) { case 1: L break; default: ++out[i]; }",
+            "for (int i = 0; i < n; ++i) { L if (row[i]) break; }",
+            "for (int i = 0; i < n; ++i) { L if (row[i]) continue; break; }",
+            "for (int i = 0; i < n; ++i) { L [&]() { return; }(); }",
+            "for (int i = 0; i < n; ++i) [&]() { L return; }();",
+        ] {
+            let found = thread(&parent.replace('L', launch));
+            assert!(
+                found == many || found == "n" || found == "0 or more",
+                "{parent}: {found}"
+            );
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod count;
 mod extents;
 mod iterations;
 mod launchers;
+mod leaving;
 mod pending;
 mod pins;
 mod places;

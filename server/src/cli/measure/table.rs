@@ -19,7 +19,10 @@ pub fn print(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
         "result",
     ];
     let mut table = FittedTable::new(&header, header.len() - 1).with_numbers_in(1..header.len() - 1);
-    table.row(row("original", &report.original, None), results(&report.original, report));
+    table.row(
+        row("original", &report.original, None),
+        results(&report.original, report),
+    );
     for variant in tried(report) {
         let speedup = speedup(report, &variant.outcome);
         table.row(
