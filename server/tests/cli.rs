@@ -555,14 +555,29 @@ fn check_says_once_what_is_assumed() {
     );
     let dir = directory(&[("a.cu", program.as_bytes())]);
     let text = stdout(&gridfuse(dir.path(), &["check", "a.cu"]));
-    let assumed = text
-        .lines()
-        .filter(|line| line.contains("grids of `child` are independent"));
-    let mut assumed: Vec<&str> = assumed.map(str::trim).collect();
-    let all = assumed.len();
-    assumed.sort_unstable();
-    assumed.dedup();
-    assert!(all >= 2 && assumed.len() == all, "{text}");
+    // Each finding by itself: one may read only that.
+    let findings: Vec<&str> = text.split("\n\n").filter(|part| part.contains("assumes")).collect();
+    assert!(findings.len() >= 2, "{text}");
+    for finding in &findings {
+        let told = finding
+            .lines()
+            .filter(|line| line.contains("grids of `child` are independent"));
+        let mut told: Vec<&str> = told.map(str::trim).collect();
+        let all = told.len();
+        told.sort_unstable();
+        told.dedup();
+        assert!(all >= 2 && told.len() == all, "{text}");
+        for number in 1..=3 {
+            let used = finding
+                .lines()
+                .any(|line| line.contains("assumes (") && line.contains(&format!("({number})")));
+            let (alone, first) = (format!("      ({number}) "), format!("note: ({number}) "));
+            let told = finding
+                .lines()
+                .any(|line| line.starts_with(&alone) || line.starts_with(&first));
+            assert_eq!(used, told, "({number}): {finding}");
+        }
+    }
     assert!(
         text.contains("            assumes (1) (2) (3)\n") && text.contains("\nnote: (1) grids of"),
         "{text}"

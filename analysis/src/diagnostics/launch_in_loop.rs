@@ -3,10 +3,9 @@
 use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
-use crate::facts::launch::{LaunchFacts, Launchers, LoopAround, launches};
-use crate::hir::body;
-use crate::hir::flow::{Flow, Loops};
+use crate::facts::launch::{Launchers, Repeats, launches};
 use crate::hir::items::FunctionItem;
+use crate::hir::{StmtId, body};
 
 pub(super) const KIND: Kind = Kind {
     id: "launch-in-loop",
@@ -63,13 +62,14 @@ fn launch_in_loop<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Find
         return Vec::new();
     }
     let body = body(db, function);
-    let flow = Flow::of(&body);
-    let cycles = Loops::of(&flow);
+    let repeats = Repeats::of(&body);
     launches(db, function)
         .iter()
         .filter(|facts| facts.launchers != Launchers::Host)
         .filter_map(|facts| {
-            let innermost = leads_to_it_again(&flow, &cycles, facts)?;
+            let around: Vec<StmtId> = facts.loops.iter().map(|around| around.stmt).collect();
+            let innermost = *repeats.among(facts.expr, &around).first()?;
+            let innermost = facts.loops.iter().find(|around| around.stmt == innermost)?;
             let kernel = facts.kernel_name.as_deref().unwrap_or("a kernel");
             Some(Finding {
                 span: facts.span,
@@ -80,19 +80,4 @@ fn launch_in_loop<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Find
             })
         })
         .collect()
-}
-
-/// The innermost of the loops around a launch in which a thread that has launched may come to the launch again.
-fn leads_to_it_again<'f>(flow: &Flow, cycles: &Loops, facts: &'f LaunchFacts<'_>) -> Option<&'f LoopAround> {
-    let Some(launch) = flow.expr_block.get(&facts.expr) else {
-        // In a lambda: nothing is known of who calls it, or how often.
-        return facts.loops.first();
-    };
-    let cycle = cycles.around(*launch).next()?;
-    // A loop begins outside of the cycle that it makes. One that begins inside is left before it comes around.
-    let mut loops = facts.loops.iter();
-    loops.find(|around| {
-        let begin = flow.stmt_block.get(&around.stmt);
-        begin.is_none_or(|begin| !cycles.contains(cycle, *begin))
-    })
 }

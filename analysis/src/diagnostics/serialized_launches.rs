@@ -3,10 +3,12 @@
 use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
-use crate::facts::launch::{LaunchId, Launchers, Stream, depends_on_thread_index, launches, who_launches};
-use crate::facts::uniformity::Level;
-use crate::hir::body;
+use crate::facts::launch::{
+    LaunchId, Launchers, Stream, depends_on_thread_index, launches, statement_places, who_launches,
+};
+use crate::facts::uniformity::{Level, calls_of, only_known_calls, uniformity};
 use crate::hir::items::FunctionItem;
+use crate::hir::{ExprKind, body};
 
 pub(super) const KIND: Kind = Kind {
     id: "serialized-launches",
@@ -19,7 +21,8 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Many threads of a block launch into the NULL stream.
 
 ## What it does
-Finds launches into the NULL stream (no stream given) that several threads of a block may execute, typically under a divergent condition.
+Finds launches into the NULL stream (no stream given) that several threads of a block may execute, typically under a divergent condition:
+those of kernels, and those of device functions of which all calls are in sight.
 It is silent at a launch at which `tiny-child-grid` is reported: without the launch, nothing is left to serialize.
 
 ## Why is this bad
@@ -61,10 +64,35 @@ __global__ void visit(const int* row, const int* neighbours, int* distance, int 
 ```
 "#;
 
+/// Calls that are followed from a device function to its kernels.
+const MAX_CALLS: u32 = 8;
+
+/// Whether the threads of a block that call a device function call it under conditions that differ, or with arguments that do.
+fn differing_threads_call<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else {
+        return false;
+    };
+    calls_of(db, function).iter().any(|call| {
+        let (body, places) = (body(db, call.caller), statement_places(db, call.caller));
+        let divergence = places
+            .around(call.expr)
+            .find_map(|stmt| uniformity(db, call.caller).divergence.get(&stmt).map(|u| u.level));
+        let differs = match &body.expr(call.expr).kind {
+            ExprKind::Call { args, .. } => args.iter().any(|arg| depends_on_thread_index(&body, *arg)),
+            _ => false,
+        };
+        let kernel = call.caller.signature(db).kernel;
+        differs
+            || divergence.is_some_and(|level| level > Level::Block)
+            || !kernel && differing_threads_call(db, call.caller, depth)
+    })
+}
+
 fn serialized_launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
     let mut found = Vec::new();
-    // A device function may be called by one thread only: its callers would have to be known.
-    if !function.signature(db).kernel {
+    // A device function may be called by one thread only: its callers have to be known.
+    let kernel = function.signature(db).kernel;
+    if !kernel && (calls_of(db, function).is_empty() || !only_known_calls(db, function)) {
         return found;
     }
     let body = body(db, function);
@@ -87,7 +115,8 @@ fn serialized_launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
                 .args
                 .iter()
                 .chain([&facts.grid.operand])
-                .any(|o| depends_on_thread_index(&body, o.expr));
+                .any(|o| depends_on_thread_index(&body, o.expr))
+            || !kernel && differing_threads_call(db, function, MAX_CALLS);
         if facts.stream != Stream::Null || !several || !diverges || facts.in_lambda {
             continue;
         }

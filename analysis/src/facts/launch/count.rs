@@ -1,13 +1,14 @@
 //! How often a launch site launches, per thread, block and grid, how many threads that makes, and how deep it recurses.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::amount::{Amount, Bound, divisor, summand};
 use super::config::{constant_value, is_signed};
-use super::leaving::{Leaving, jump_in};
 use super::pins::Pins;
 use super::places::{Places, statement_places};
+use super::repeats::Repeats;
 use super::shared_loops::{Shared, Sharing, shared_loop};
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
 use crate::base::budget::CALLEES;
@@ -94,6 +95,7 @@ fn with_counter<'db, T>(db: &'db dyn Db, function: FunctionItem<'db>, look: impl
         body: &body,
         places: statement_places(db, function),
         pins: Pins::new(db, function, &body, &levels),
+        repeats: OnceCell::new(),
     };
     look(&counter)
 }
@@ -160,6 +162,8 @@ struct Counter<'a, 'db> {
     body: &'a Body,
     places: Arc<Places>,
     pins: Pins<'a, 'db>,
+    /// Where there are loops.
+    repeats: OnceCell<Repeats>,
 }
 
 impl<'db> Counter<'_, 'db> {
@@ -326,15 +330,8 @@ impl<'db> Counter<'_, 'db> {
         if facts.statement.is_none() && !self.always_evaluated(facts.expr) {
             add(None, true, facts.span);
         }
-        let mut leaving = Leaving::default();
         for stmt in self.places.around(facts.expr) {
             let span = body.stmt(stmt).span;
-            // A lambda's `return` ends the lambda. Who comes to a loop may go around it.
-            if !facts.in_lambda && leaving.pass(body, stmt, inner) {
-                add(None, true, span);
-                inner = Some(stmt);
-                continue;
-            }
             let condition = |cond: &Option<ExprId>| cond.map_or(span, |c| body.expr(c).span);
             match &body.stmt(stmt).kind {
                 StmtKind::If {
@@ -361,6 +358,15 @@ impl<'db> Counter<'_, 'db> {
             }
             inner = Some(stmt);
         }
+        let repeating = match loops.is_empty() {
+            true => Vec::new(),
+            false => self.repeats.get_or_init(|| Repeats::of(body)).among(facts.expr, &loops),
+        };
+        // Who comes to a loop may go around it.
+        for left in loops.iter().filter(|stmt| !repeating.contains(*stmt)) {
+            add(None, true, body.stmt(*left).span);
+        }
+        let loops = repeating;
         // What wasn't understood may hide a condition.
         if facts.in_lambda || !body.problems.is_empty() {
             add(None, true, facts.span);
@@ -901,6 +907,28 @@ fn occurs_in(body: &Body, expr: ExprId, wanted: ExprId) -> bool {
         todo.extend(operands(&body.expr(next).kind));
     }
     false
+}
+
+/// A jump out of a statement (`return`, `goto`, `break` or `continue` of a loop around it, something that wasn't understood).
+fn jump_in(body: &Body, stmt: StmtId) -> Option<StmtId> {
+    // With each statement: whether `break` and `continue` in it stay inside.
+    let mut todo = vec![(stmt, false, false)];
+    while let Some((next, breaks, continues)) = todo.pop() {
+        let (mut inner_breaks, mut inner_continues) = (breaks, continues);
+        match body.stmt(next).kind {
+            StmtKind::Return(_) | StmtKind::Goto(_) | StmtKind::Unknown { .. } => return Some(next),
+            StmtKind::Break if !breaks => return Some(next),
+            StmtKind::Continue if !continues => return Some(next),
+            StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. } => {
+                (inner_breaks, inner_continues) = (true, true);
+            }
+            StmtKind::Switch { .. } => inner_breaks = true,
+            _ => {}
+        }
+        let inner = parts(body, next).0;
+        todo.extend(inner.into_iter().map(|s| (s, inner_breaks, inner_continues)));
+    }
+    None
 }
 
 #[cfg(test)]
