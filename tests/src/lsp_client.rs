@@ -522,6 +522,8 @@ impl Client {
         command.args(args);
         // A server writes documentation to link to there.
         command.env("XDG_CACHE_HOME", crate::workspace::target_dir().join("test-cache"));
+        // Nothing is kept there.
+        command.env("XDG_STATE_HOME", crate::workspace::target_dir().join("test-no-state"));
         Self::spawn_command(command)
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use gridfuse_tests::cli::{Directory, gridfuse};
 use gridfuse_tests::lsp_client::{Capabilities, Client, apply_workspace_edit, uri};
@@ -172,4 +173,51 @@ fn severities_of_the_editor_count() {
     let left = codes(&mut client, &path);
     assert!(left.iter().all(|(code, _)| *code != serialized.0), "{left:?}");
     client.shutdown();
+}
+
+#[test]
+fn an_editor_takes_back_what_a_command_has_made() {
+    let root = Directory::new();
+    let before = fs::read_to_string(workspace::root().join("tests/corpus/bt_malloc.cu")).unwrap();
+    let path = root.write("bt_malloc.cu", before.as_bytes());
+    let place = "    place<<<(count + 127) / 128, 128>>>(line.vertices";
+    let line = before.lines().position(|line| line.starts_with(place)).unwrap() + 1;
+    // The code doesn't say what that was made of: the command remembers it.
+    let state = root.file("state");
+    let applied = Command::new(workspace::gridfuse_bin())
+        .args(["rewrite", "bt_malloc.cu", "--apply", "aggregate-malloc", "--in-place"])
+        .args(["--at", &line.to_string()])
+        .current_dir(root.path())
+        .env("XDG_STATE_HOME", &state)
+        .output()
+        .unwrap();
+    assert!(applied.status.success(), "{applied:?}");
+    let made = root.read("bt_malloc.cu");
+    assert_ne!(made, before);
+    let mut back = Vec::new();
+    for state in [state, root.file("another")] {
+        let mut server = Command::new(workspace::gridfuse_bin());
+        server.arg("lsp").env("XDG_STATE_HOME", state);
+        let mut client = Client::spawn_command(server);
+        client.initialize(Some(root.path()), &Capabilities::default());
+        client.open(&path, &made);
+        let start = made.find("place<<<").unwrap();
+        let actions = client.code_actions(&path, start..start, &[], &[]);
+        let found = actions.iter().find(|action| {
+            let title = action["title"].as_str().unwrap_or_default();
+            action["disabled"].is_null() && title.starts_with("Go back")
+        });
+        back.push(found.map(|action| {
+            let copy = Directory::copy_of(root.path());
+            let edit = action["edit"].to_string().replace(
+                uri(root.path()).trim_end_matches('/'),
+                uri(copy.path()).trim_end_matches('/'),
+            );
+            let edit: Value = serde_json::from_str(&edit).unwrap();
+            apply_workspace_edit(copy.path(), &edit, client.encoding()).unwrap();
+            copy.read("bt_malloc.cu")
+        }));
+        client.shutdown();
+    }
+    assert_eq!(back, [Some(before), None]);
 }

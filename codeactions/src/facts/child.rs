@@ -299,7 +299,7 @@ impl<'db> Reading<'_, 'db> {
             self.refusals.add(why, at_name);
         };
         if let Some(word) = word_in_front(db, file, head_start.min(self.start)) {
-            refuse(&word);
+            refuse(word);
         }
         let head = Head::read(db, file, &text, head_start);
         if let Err(word) = &head {

@@ -494,10 +494,17 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
     found
 }
 
-/// What leads back from the rewrites that this session has made, where the code doesn't say what it was made of.
+/// What stands in most programs that a rewrite has made.
+const MADE_OF: &str = "gridfuse::";
+
+/// What leads back from the rewrites that this session has made, or commands before it, where the code doesn't say what it was made of.
 fn kept_at(snapshot: &Snapshot, place: FileRange) -> Option<SourceEdit> {
     let (db, path) = (&snapshot.db, place.file.path(&snapshot.db));
-    let steps = snapshot.applied_steps();
+    let mut steps = snapshot.applied_steps();
+    // Files that commands have written are only read where a rewrite has been.
+    if place.file.text(db).contains(MADE_OF) {
+        steps.splice(..0, steps_back::kept());
+    }
     // At what has changed, and at a launch of a function that has: anywhere else it would be in the way.
     let is_here = !steps.is_empty()
         && (!overlapping(db, place.file, place.range).is_empty()
