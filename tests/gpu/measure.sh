@@ -18,7 +18,7 @@
 #
 # In the root of the repository; needs nvcc, python3 and an NVIDIA GPU. The exit code is 1 when something was not as it has to be.
 set -eu
-only=table,recursion-quadtree-flat,recursion-quadtree-skewed,recursion-quicksort
+only=table,recursion-quadtree-flat,recursion-quadtree-skewed,recursion-quicksort,recursion-mandelbrot
 only=$only,broken-rewrite,many-launches,serial-launches,kernel,tune-bfs,tune-gc,tune-sssp
 only=$only,search-bfs,search-bt,search-cc,search-mstf,search-sssp
 if [ "${1:-}" = --only ]; then
@@ -98,6 +98,14 @@ recursion() {
 recursion recursion-quadtree-flat qt '--variant recursive --input flat --repeat 1'
 recursion recursion-quadtree-skewed qt '--variant recursive --input skewed --repeat 1'
 recursion recursion-quicksort qs '--variant naive --input skewed --repeat 1'
+
+# Its leaves are grids of other kernels, and each block launches one grid: there is little to gain, and much to lose.
+if wanted recursion-mandelbrot; then
+    measure recursion-mandelbrot tests/fixtures/audited/mandel.cu --repeat 5 \
+        --rewrites optimize,flatten-recursion,aggregate-grid-host,aggregate-grid,fire-and-forget
+    holds "$out/recursion-mandelbrot.json" 'len(v) == 5 and all(map(agrees, v))'
+    holds "$out/recursion-mandelbrot.json" 'v["optimize"]["median_ms"] <= 1.1 * r["original"]["median_ms"]'
+fi
 
 if wanted broken-rewrite; then
     # The rewrite itself is right; then the child forgets the last neighbour of each vertex.

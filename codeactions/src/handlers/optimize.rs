@@ -13,7 +13,7 @@ use crate::api::sequence::Sequence;
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::facts::site::Site;
-use crate::model::{Proposal, advise};
+use crate::model::{Proposal, advise, launches_leaves};
 
 /// Its id.
 pub const ID: &str = "optimize";
@@ -53,7 +53,8 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
 - A kernel of one block that launches itself becomes one grid, by `promote-lookback`, `promote-overlap` or `promote`; one that
   launches itself into `cudaStreamTailLaunch` becomes a loop, by `persistent-loop`, and so do kernels that launch each other in turn.
-- A recursion becomes a worklist in one grid, by `flatten-recursion`, where that fits: no launch is left.
+- A recursion becomes a worklist in one grid, by `flatten-recursion`, where that fits and no launch is left. Where it ends in grids of other
+  kernels, and a block launches one grid at most, launches go into `cudaStreamFireAndForget`.
 
 It can't know how skewed the data are. The numbers are constants in the result, to be tuned.
 
@@ -277,7 +278,8 @@ impl Plan {
         let mut without = Vec::new();
         for (id, why) in PROMOTIONS {
             let fits = match id {
-                "flatten-recursion" => in_recursion(db, site.id),
+                // Launches of leaves would stay.
+                "flatten-recursion" => in_recursion(db, site.id) && !launches_leaves(db, site.parent),
                 "persistent-loop" => itself || in_turn,
                 _ => itself,
             };
