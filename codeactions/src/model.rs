@@ -106,7 +106,10 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
     }
     let spread = is_spread_over_blocks(site, count);
     if spread && facts.stream == Stream::FireAndForget {
-        return Err("each block launches one grid at most, and none waits for another: collecting them gains nothing".to_owned());
+        return Err(
+            "each block launches one grid at most, and none waits for another: collecting them gains nothing"
+                .to_owned(),
+        );
     }
     let mut advice = Advice::default();
     if let Child::Kernel(child) = &facts.child

@@ -180,8 +180,13 @@ fn the_rewritten_corpus_is_understood() {
         told.extend(results.into_iter().map(|(_, lines)| lines));
     }
     for folder in OTHERS {
-        told += &format!("{folder}, optimized:\n");
-        told.extend(in_parallel(&programs(folder), |name| after_optimize(folder, name)));
+        let results = in_parallel(&programs(folder), |name| {
+            let (exact, reverted) = not_reverted(folder, name);
+            (exact, after_optimize(folder, name) + &reverted)
+        });
+        let exact: usize = results.iter().map(|(exact, _)| exact).sum();
+        told += &format!("{exact} rewrites of launches of {folder} are taken back to the byte. Not yet:\n");
+        told.extend(results.into_iter().map(|(_, lines)| lines));
     }
     let path = workspace::root().join("tests/corpus/rewritten.expect");
     expect::file(&path, &told, "rewritten_corpus");

@@ -722,18 +722,29 @@ pub fn remove_arena<'db>(
 
 /// Removes an item of a list, with the comma in front of it; a comment behind it stays.
 pub fn remove_item(edit: &mut EditBuilder<'_>, file: SourceFile, items: &[Range<usize>], at: usize) {
-    let Some(item) = items.get(at) else { return };
+    remove_items(edit, file, items, &[at]);
+}
+
+/// Removes several items of a list, given in order, each with a comma.
+pub fn remove_items(edit: &mut EditBuilder<'_>, file: SourceFile, items: &[Range<usize>], all: &[usize]) {
     let text = edit.text(file);
     let code_end = |item: &Range<usize>| {
         let last = text.get(item.clone()).and_then(|code| lex::code_tokens(code).pop());
         last.map_or(item.end, |token| item.start + token.end)
     };
-    let before = at.checked_sub(1).and_then(|before| items.get(before));
-    let start = before.map_or(item.start, |before| before.end);
-    let end = match items.get(1) {
-        Some(next) if at == 0 => next.start,
-        _ => code_end(item),
-    };
-    let range = TextRange::new(start as u32, end as u32);
-    edit.replace(FileRange { file, range }, "");
+    for run in all.chunk_by(|a, b| a + 1 == *b) {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            continue;
+        };
+        let Some(item) = items.get(*first) else { continue };
+        let before = first.checked_sub(1).and_then(|before| items.get(before));
+        let start = before.map_or(item.start, |before| before.end);
+        let end = match (items.get(last + 1), items.get(*last)) {
+            (Some(next), _) if *first == 0 => next.start,
+            (_, Some(item)) => code_end(item),
+            _ => continue,
+        };
+        let range = TextRange::new(start as u32, end as u32);
+        edit.replace(FileRange { file, range }, "");
+    }
 }

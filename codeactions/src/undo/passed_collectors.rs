@@ -1,18 +1,22 @@
 //! Collectors that a kernel hands on to a function, which launches: the call and the function lose the argument, and the launches are put
 //! back there.
 
-use gridfuse_analysis::base::db::Db;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, other_mentions};
 
-use super::aggregated::{self, remove_item};
+use super::aggregated::{self, remove_items};
 use super::collector::{Aggregator, declared, tokens_in};
 use super::launch::Looks;
 use super::text::{list, place, source};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
+use crate::edit::style;
 use crate::facts::site::function_around;
 
 /// The type of a parameter that is a collector of the kernel.
@@ -76,7 +80,10 @@ fn is_whole_body(db: &dyn Db, kernel: FunctionItem<'_>) -> bool {
     let text = kernel.file(db).text(db);
     let tokens = tokens_in(db, kernel.file(db), kernel.body_span(db).shift(kernel.start(db)));
     let statements = tokens.iter().filter(|token| token.text(&text) == ";").count();
-    statements == declared(&text, &tokens).len() + calls(db, kernel, &collectors(db, kernel)).len()
+    // One call may hand several on.
+    let calls = calls(db, kernel, &collectors(db, kernel)).into_iter();
+    let calls: BTreeSet<usize> = calls.map(|(_, _, open)| open).collect();
+    statements == declared(&text, &tokens).len() + calls.len()
 }
 
 /// The functions that a kernel hands these collectors on to.
@@ -136,42 +143,86 @@ pub fn put_back<'db>(
     let tokens = tokens_in(db, file, place(db, kernel).range);
     let mut done: Vec<FunctionItem<'db>> = Vec::new();
     let names: Vec<String> = aggregators.iter().map(|aggregator| aggregator.name.clone()).collect();
-    for (at, callee, open) in calls(db, kernel, &names) {
+    for (open, callee, handed_on) in by_call(calls(db, kernel, &names)) {
         let (arguments, _) = list(&text, &tokens, open)?;
-        let position = arguments
-            .iter()
-            .position(|argument| argument.start == tokens[at].start)?;
-        remove_item(edit, file, &arguments, position);
-        // Further calls of the function lose the argument, too; the function loses it once.
+        let position = |at: &usize| {
+            arguments
+                .iter()
+                .position(|argument| argument.start == tokens[*at].start)
+        };
+        let positions: Vec<usize> = handed_on.iter().map(position).collect::<Option<_>>()?;
+        remove_items(edit, file, &arguments, &positions);
+        // Further calls of the function lose the arguments, too; the function loses them once.
         if done.contains(&callee) {
             continue;
         }
         done.push(callee);
-        let known = aggregators.iter().find(|a| a.name == tokens[at].text(&text))?;
         let body = gridfuse_analysis::hir::body(db, callee);
         let param = |index: usize| body.params.get(index).map(|param| body.binding(*param).name.clone());
-        let mut own = known.clone();
-        own.name = param(position)?;
-        // What all launches share has the name there that the function's parameter has.
-        for shared in own.arguments.iter_mut().skip(1) {
-            let same = arguments.iter().position(|a| text.get(a.clone()) == Some(shared));
-            if let Some(name) = same.and_then(param) {
-                *shared = name;
+        let mut own = Vec::new();
+        for (at, position) in handed_on.iter().zip(&positions) {
+            let mut known = aggregators.iter().find(|a| a.name == tokens[*at].text(&text))?.clone();
+            known.name = param(*position)?;
+            // What all launches share has the name there that the function's parameter has.
+            for shared in known.arguments.iter_mut().skip(1) {
+                let same = arguments.iter().position(|a| text.get(a.clone()) == Some(shared));
+                if let Some(name) = same.and_then(param) {
+                    *shared = name;
+                }
             }
+            own.push(known);
         }
         let range = callee.body_span(db).shift(callee.start(db));
-        aggregated::launches(db, &[own], callee, range, launched, edit)?;
+        aggregated::launches(db, &own, callee, range, launched, edit)?;
         for declared in declarations_of(db, callee).into_iter().chain([callee]) {
             let (file, text) = (declared.file(db), declared.file(db).text(db));
             let params = declared.signature(db).params_span.shift(declared.start(db));
             let tokens = lex::code_tokens_of(db, file);
-            let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
+            let (range, open) = (params, tokens.iter().position(|t| t.start as u32 == params.start)?);
             let (params, _) = list(&text, tokens, open)?;
-            let param = params.get(position)?;
-            let range = TextRange::new(param.start as u32, param.end as u32);
-            gone.push(FileRange { file, range });
-            remove_item(edit, file, &params, position);
+            for position in &positions {
+                let param = params.get(*position)?;
+                let range = TextRange::new(param.start as u32, param.end as u32);
+                gone.push(FileRange { file, range });
+            }
+            match joined(edit, file, range, &params, &positions) {
+                Some(first) => edit.replace(FileRange { file, range: first }, ""),
+                None => remove_items(edit, file, &params, &positions),
+            }
         }
     }
     Some(gone)
+}
+
+/// The collectors that each call hands on, in the order of its arguments: the token of the call's parenthesis, the function that is called, and
+/// the tokens of the collectors' names.
+fn by_call(calls: Vec<(usize, FunctionItem<'_>, usize)>) -> Vec<(usize, FunctionItem<'_>, Vec<usize>)> {
+    let mut found: Vec<(usize, FunctionItem<'_>, Vec<usize>)> = Vec::new();
+    for (at, callee, open) in calls {
+        match found.last_mut().filter(|(known, ..)| *known == open) {
+            Some((.., handed_on)) => handed_on.push(at),
+            None => found.push((open, callee, vec![at])),
+        }
+    }
+    found
+}
+
+/// What is in front of a function's own parameters, where these stand on a line of their own only because of the collectors: without them, they
+/// have room behind the function's name.
+fn joined(
+    edit: &mut EditBuilder<'_>,
+    file: SourceFile,
+    list: TextRange,
+    params: &[Range<usize>],
+    gone: &[usize],
+) -> Option<TextRange> {
+    let text = edit.text(file);
+    let all_in_front = gone.iter().enumerate().all(|(index, gone)| index == *gone);
+    let (first, next) = (params.first()?, params.get(gone.len()).filter(|_| all_in_front)?);
+    let open = list.start as usize + 1;
+    let broken = text.get(open..first.start)?.contains('\n');
+    let own = text.get(next.start..list.end as usize)?;
+    let head = text.get(style::line_start(&text, open)..open)?;
+    let fits = head.chars().count() + own.chars().count() <= edit.style(file).width;
+    (broken && fits && !own.contains('\n')).then_some(TextRange::new(open as u32, next.start as u32))
 }
