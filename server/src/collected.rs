@@ -331,7 +331,7 @@ fn by_kernel<'db>(db: &'db dyn Db, function: FunctionItem<'db>, collector: Colle
         .find(&fields)
         .and_then(|at| file[..at].trim_end().lines().next_back())
         .and_then(|line| line.trim().strip_prefix("// kernel: "));
-    let Some(comment) = comment else {
+    let Some(comment) = comment.filter(|_| !collector.launches.is_empty()) else {
         return vec![collector];
     };
     let (body, text) = (body(db, function), function.text(db));
