@@ -409,12 +409,13 @@ impl<'a> Describe<'a> {
                 } else {
                     (rewrite.verdict(self.db, site.id, &Options::default()), None)
                 };
+                let refuted = verdict.assumes_any(&against);
                 let (verdict, reasons) = verdict_parts(verdict);
                 schema::RewriteVerdict {
                     rewrite: rewrite.id,
                     title: title_at(self.db, rewrite, site.id),
                     verdict,
-                    refuted: verdict == "assumes" && reasons.iter().any(|reason| against.contains(reason)),
+                    refuted,
                     reasons: self.reasons(&reasons),
                     plan,
                 }

@@ -1,5 +1,7 @@
 //! `serialized-launches`
 
+use std::collections::HashSet;
+
 use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
@@ -64,28 +66,29 @@ __global__ void visit(const int* row, const int* neighbours, int* distance, int 
 ```
 "#;
 
-/// Calls that are followed from a device function to its kernels.
-const MAX_CALLS: u32 = 8;
-
-/// Whether the threads of a block that call a device function call it under conditions that differ, or with arguments that do.
-fn differing_threads_call<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> bool {
-    let Some(depth) = depth.checked_sub(1) else {
-        return false;
-    };
-    calls_of(db, function).iter().any(|call| {
-        let (body, places) = (body(db, call.caller), statement_places(db, call.caller));
-        let divergence = places
-            .around(call.expr)
-            .find_map(|stmt| uniformity(db, call.caller).divergence.get(&stmt).map(|u| u.level));
-        let differs = match &body.expr(call.expr).kind {
-            ExprKind::Call { args, .. } => args.iter().any(|arg| depends_on_thread_index(&body, *arg)),
-            _ => false,
-        };
-        let kernel = call.caller.signature(db).kernel;
-        differs
-            || divergence.is_some_and(|level| level > Level::Block)
-            || !kernel && differing_threads_call(db, call.caller, depth)
-    })
+/// Whether the threads of a block that call a device function, directly or not, call it under conditions that differ, or with arguments that
+/// do. Each function is looked at once, as callers may share theirs.
+fn differing_threads_call<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let (mut seen, mut todo) = (HashSet::from([function]), vec![function]);
+    while let Some(called) = todo.pop() {
+        for call in calls_of(db, called) {
+            let (body, places) = (body(db, call.caller), statement_places(db, call.caller));
+            let divergence = places
+                .around(call.expr)
+                .find_map(|stmt| uniformity(db, call.caller).divergence.get(&stmt).map(|u| u.level));
+            let differs = match &body.expr(call.expr).kind {
+                ExprKind::Call { args, .. } => args.iter().any(|arg| depends_on_thread_index(&body, *arg)),
+                _ => false,
+            };
+            if differs || divergence.is_some_and(|level| level > Level::Block) {
+                return true;
+            }
+            if !call.caller.signature(db).kernel && seen.insert(call.caller) {
+                todo.push(call.caller);
+            }
+        }
+    }
+    false
 }
 
 fn serialized_launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
@@ -121,7 +124,7 @@ fn serialized_launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
                 .iter()
                 .chain([&facts.grid.operand])
                 .any(|o| depends_on_thread_index(&body, o.expr))
-            || !kernel && differing_threads_call(db, function, MAX_CALLS);
+            || !kernel && differing_threads_call(db, function);
         if facts.stream != Stream::Null || !several || !diverges || facts.in_lambda {
             continue;
         }

@@ -30,6 +30,17 @@ impl Verdict {
             Err(Ineligible(reasons)) => Verdict::Ineligible(reasons.clone()),
         }
     }
+
+    /// Whether it assumes one of these, which the code contradicts ([`refuted`](crate::facts::order::refuted)): then nobody is to be talked
+    /// into it.
+    pub fn assumes_any(&self, contradicted: &[Reason]) -> bool {
+        matches!(self, Verdict::Assumes(reasons) if reasons.iter().any(|reason| contradicted.contains(reason)))
+    }
+
+    /// Whether it can be applied, and assumes none of these.
+    pub fn fits_in_spite_of(&self, contradicted: &[Reason]) -> bool {
+        !matches!(self, Verdict::Ineligible(_)) && !self.assumes_any(contradicted)
+    }
 }
 
 /// Values of a rewrite's options, by name, as the user wrote them.

@@ -358,18 +358,12 @@ fn of_launch(
         .map(|rewrite| (rewrite, rewrite.verdict(db, site.id, &Options::default())))
         .collect();
     let refuted = refuted(db, site.id.function);
-    let is_refuted = |reasons: &[Reason]| reasons.iter().any(|r| refuted.contains(r));
     // What the code speaks against comes after what fits.
-    verdicts.sort_by_key(|(_, verdict)| matches!(verdict, Verdict::Assumes(reasons) if is_refuted(reasons)));
+    verdicts.sort_by_key(|(_, verdict)| verdict.assumes_any(&refuted));
     // The best one, which the menu shows first: editors have a key that applies it without a menu.
-    let fits = |verdict: &Verdict| match verdict {
-        Verdict::Eligible => true,
-        Verdict::Assumes(reasons) => !is_refuted(reasons),
-        Verdict::Ineligible(_) => false,
-    };
     let preferred = verdicts
         .iter()
-        .find(|(rewrite, verdict)| fits(verdict) && may_be_best(rewrite.id))
+        .find(|(rewrite, verdict)| verdict.fits_in_spite_of(&refuted) && may_be_best(rewrite.id))
         .map(|(rewrite, _)| rewrite.id);
     verdicts
         .iter()
@@ -377,7 +371,7 @@ fn of_launch(
             let mut mends: Vec<_> = found.iter().filter(|d| d.rewrites.contains(&rewrite.id)).collect();
             // What is known to be wrong mends nothing, and is the best of nothing.
             let mut own = title_at(db, rewrite, site.id);
-            if matches!(verdict, Verdict::Assumes(reasons) if is_refuted(reasons)) {
+            if verdict.assumes_any(&refuted) {
                 mends.clear();
                 own = rewrite.title.into();
             }

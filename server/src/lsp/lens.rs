@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
 use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
 use gridfuse_codeactions::handlers::{of_launches, optimize, place_rewrite};
@@ -253,11 +253,8 @@ fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[(
         let contradicted = refuted(&snapshot.db, site.id.function);
         for rewrite in of_launches() {
             // As the hover counts them.
-            let fits = || match rewrite.verdict(&snapshot.db, site.id, &Options::default()) {
-                Verdict::Eligible => true,
-                Verdict::Assumes(reasons) => !reasons.iter().any(|reason| contradicted.contains(reason)),
-                Verdict::Ineligible(_) => false,
-            };
+            let verdict = || rewrite.verdict(&snapshot.db, site.id, &Options::default());
+            let fits = || verdict().fits_in_spite_of(&contradicted);
             if !usable.contains(rewrite.id) && fits() {
                 usable.insert(rewrite.id);
             }
