@@ -34,6 +34,11 @@ pub fn all() -> Vec<Hostile> {
             "5,000 functions, each of which calls 10 others, in many circles.",
             |d| call_mesh(5_000 / d),
         ),
+        hostile(
+            "launching-mesh",
+            "1,000 functions, each of which calls the next 10; the last one launches.",
+            |d| launching_mesh(1_000 / d),
+        ),
         hostile("launch-chain", "5,000 kernels, each of which launches the next.", |d| {
             launch_chain(5_000 / d, false)
         }),
@@ -141,6 +146,21 @@ fn call_mesh(count: usize) -> Files {
         format!("__device__ int f{k}(int *p, int x) {{{called} return x; }}\n")
     });
     one(format!("{declared}{defined}{CHILD}{}", parent("  n = f0(out, i);")))
+}
+
+fn launching_mesh(count: usize) -> Files {
+    let declared = times(count, |k| format!("__device__ void f{k}(int *p, int x);\n"));
+    let defined = times(count, |k| {
+        let called: String = (k + 1..(k + 11).min(count))
+            .map(|next| format!(" f{next}(p, x + {next});"))
+            .collect();
+        let launch = match k + 1 == count {
+            true => " child<<<x, 32>>>(p, x);",
+            false => "",
+        };
+        format!("__device__ void f{k}(int *p, int x) {{{called}{launch} }}\n")
+    });
+    one(format!("{declared}{CHILD}{defined}{}", parent("  f0(out, i);")))
 }
 
 fn launch_chain(count: usize, circle: bool) -> Files {

@@ -75,7 +75,7 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
     if facts.launchers == Launchers::Host || facts.in_lambda {
         return facts.launchers;
     }
-    fewer(facts.launchers, who_runs(db, id.function, 16))
+    fewer(facts.launchers, who_runs(db, id.function))
 }
 
 /// Whether [`LaunchFacts::launchers`](super::LaunchFacts::launchers) and [`who_launches`] take something for granted: that blocks
@@ -106,7 +106,7 @@ fn rests_on_flat_blocks<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr:
     let (places, levels) = (statement_places(db, function), uniformity(db, function));
     let all = [true; 3];
     let proven = launchers_within(db, function, &body, &places, &levels, expr, all, all).launchers;
-    if fewer(proven, who_runs(db, function, 16)) == found || proven == found {
+    if fewer(proven, who_runs(db, function)) == found || proven == found {
         return false;
     }
     !function.signature(db).kernel
@@ -188,7 +188,7 @@ pub fn who_gets_to<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: Expr
         &uniformity(db, function),
         expr,
     );
-    Some(fewer(here.launchers, who_runs(db, function, 16)))
+    Some(fewer(here.launchers, who_runs(db, function)))
 }
 
 /// Of two statements about who gets somewhere the narrower one.
@@ -203,13 +203,14 @@ fn fewer(a: Launchers, b: Launchers) -> Launchers {
 }
 
 /// Who runs a function at all: the threads of the grids that a kernel is launched with, those that call a device function.
-fn who_runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> Launchers {
+///
+/// A query of its own, since functions that call each other have exponentially many paths to the kernels above them. What is called
+/// recursively is left before its callers are asked, so that it never asks for itself, nor through more than 64 functions.
+#[salsa::tracked(returns(copy))]
+fn who_runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Launchers {
     if function.signature(db).kernel {
         return single_threaded(db, function).unwrap_or(Launchers::ManyThreads);
     }
-    let Some(depth) = depth.checked_sub(1) else {
-        return Launchers::ManyThreads;
-    };
     if called_recursively(db, function) || !only_known_calls(db, function) {
         return Launchers::ManyThreads;
     }
@@ -219,7 +220,7 @@ fn who_runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> La
         let places = statement_places(db, call.caller);
         let levels = uniformity(db, call.caller);
         let here = launchers(db, call.caller, &body, &places, &levels, call.expr);
-        let who = fewer(here.launchers, who_runs(db, call.caller, depth));
+        let who = fewer(here.launchers, who_runs(db, call.caller));
         all = match all {
             None => Some(who),
             Some(before) if fewer(before, who) == before => Some(who),
