@@ -3,6 +3,7 @@
 #
 #   table             a table of all rewrites of breadth-first search
 #   recursion-*       what is best for a kernel that launches itself: a worklist, or launches that are collected
+#   newcomer-*        the six programs of docs/newcomers.md, with what `optimize` makes of them
 #   broken-rewrite    a rewrite that is broken on purpose is caught, and the difference located
 #   many-launches     200,000 tiny launches of one grid, and their rewrites
 #   serial-launches   200,704 launches that do not finish in time, while their rewrites do
@@ -19,6 +20,7 @@
 # In the root of the repository; needs nvcc, python3 and an NVIDIA GPU. The exit code is 1 when something was not as it has to be.
 set -eu
 only=table,recursion-quadtree-flat,recursion-quadtree-skewed,recursion-quicksort,recursion-mandelbrot
+only=$only,newcomer-bfs,newcomer-quadtree,newcomer-mandelbrot,newcomer-quicksort,newcomer-matrix,newcomer-refine
 only=$only,broken-rewrite,many-launches,serial-launches,kernel,tune-bfs,tune-gc,tune-sssp
 only=$only,search-bfs,search-bt,search-cc,search-mstf,search-sssp
 if [ "${1:-}" = --only ]; then
@@ -106,6 +108,27 @@ if wanted recursion-mandelbrot; then
     holds "$out/recursion-mandelbrot.json" 'len(v) == 5 and all(map(agrees, v))'
     holds "$out/recursion-mandelbrot.json" 'v["optimize"]["median_ms"] <= 1.1 * r["original"]["median_ms"]'
 fi
+
+# PROGRAM REWRITES: a newcomer's program with a `main` that runs it. What waits for child grids doesn't compile any more; so that is
+# replaced first, and measured as the original.
+newcomer() {
+    wanted "newcomer-$1" || return 0
+    cat "tests/fixtures/newcomers/$1.cu" "tests/gpu/newcomers/$1.cu" > "$scratch/$1.cu"
+    line=$(grep -n '^    cudaDeviceSynchronize' "$scratch/$1.cu" | head -n 1 | cut -d : -f 1)
+    if [ -n "$line" ]; then
+        "$gridfuse" rewrite "$scratch/$1.cu" --at "$line" --apply replace-device-sync --in-place > /dev/null
+    fi
+    measure "newcomer-$1" "$scratch/$1.cu" --repeat 5 --rewrites "$2"
+    holds "$out/newcomer-$1.json" 'all(map(agrees, v))'
+    holds "$out/newcomer-$1.json" 'v["optimize"]["median_ms"] <= r["original"]["median_ms"]'
+    holds "$out/newcomer-$1.json" 'v["optimize"]["median_ms"] <= 1.5 * min(one["median_ms"] for one in v.values())'
+}
+newcomer bfs optimize,reuse-threads,aggregate-grid-stream,aggregate-grid
+newcomer quadtree optimize,flatten-recursion,aggregate-grid,fire-and-forget
+newcomer mandelbrot optimize,flatten-recursion,aggregate-grid,aggregate-grid-host
+newcomer quicksort optimize,flatten-recursion,aggregate-grid,fire-and-forget
+newcomer matrix optimize,aggregate-grid,aggregate-grid-stream,threshold
+newcomer refine optimize,reuse-threads,aggregate-grid-stream,threshold
 
 if wanted broken-rewrite; then
     # The rewrite itself is right; then the child forgets the last neighbour of each vertex.

@@ -22,18 +22,19 @@ public:
     /// The number of the next launch.
     unsigned next() { return launches_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-    /// Where the device writes the number of a launch that had much; null where there is no such
-    /// memory.
-    unsigned* told() {
+    /// Where the device writes that launch `number` had much; null where there is no such memory,
+    /// and for the first launches, which are soon anyway: CUDA takes a millisecond to make some, and
+    /// most of the time of a program that launches once.
+    unsigned* told(unsigned number) {
         unsigned* told = told_.load(std::memory_order_acquire);
-        if (told != nullptr) return told;
+        if (told != nullptr || number <= kSoon) return told;
         // Memory of the host is no part of a graph that some stream is capturing.
         cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
         const cudaError_t before = cudaPeekAtLastError();
         if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
         unsigned* first = nullptr;
         if (cudaMallocHost(&told, sizeof *told) == cudaSuccess) {
-            *told = 0;
+            *told = number;   // what those before had isn't known
             // Another thread may have made one meanwhile.
             if (!told_.compare_exchange_strong(first, told, std::memory_order_acq_rel,
                                                std::memory_order_acquire)) {

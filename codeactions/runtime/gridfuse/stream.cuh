@@ -615,7 +615,7 @@ private:
     bool is_needed(unsigned long long threads) {
         static detail::Lately lately;
         arena_.number_ = lately.next();
-        arena_.told_ = lately.told();
+        arena_.told_ = lately.told(arena_.number_);
         cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
         const bool known = cudaStreamIsCapturing(stream_, &capturing) == cudaSuccess &&
                            capturing == cudaStreamCaptureStatusNone;

@@ -24,6 +24,10 @@ const LAUNCHES_IN_LOOP: u64 = 4;
 /// More iterations than this get no room of their own.
 const MOST_LAUNCHES: u64 = 32;
 
+/// Of a grid of few threads that launch often there is room for so many launches in all: what finds none goes to the device's heap, where
+/// 8,000 launches of one thread took thirty times as long as the original (the newcomer's matrix of tests/gpu/measure.sh).
+const LAUNCHES_OF_FEW_THREADS: u64 = 1 << 14;
+
 /// The launches that one aggregator collects.
 pub struct Collected<'a, 'db> {
     /// Their child.
@@ -34,8 +38,18 @@ pub struct Collected<'a, 'db> {
     pub behind: u32,
     /// The types of the arguments.
     pub fields: Vec<&'a Type>,
-    /// How many each thread may have.
+    /// How many each thread is expected to have.
     pub launches: u64,
+    /// How many it may have; `u64::MAX` where nothing bounds them.
+    pub most: u64,
+}
+
+impl Collected<'_, '_> {
+    /// For how many launches of a thread there should be room where a launch by the host starts so many threads.
+    fn room(&self, threads: Option<u64>) -> u64 {
+        let few = threads.map_or(0, |threads| LAUNCHES_OF_FEW_THREADS / threads.max(1));
+        self.launches.max(self.most.min(few))
+    }
 }
 
 /// How many launches a thread is expected to have at a site; `repeated`: its function is called more than once.
@@ -50,16 +64,33 @@ pub fn launches_at(site: &Site<'_>, repeated: bool) -> u64 {
     (here * called).min(MOST_LAUNCHES)
 }
 
+/// How many launches a thread may have at a site, over however many iterations and calls.
+pub fn most_launches_at(site: &Site<'_>, repeated: bool) -> u64 {
+    let counts = launch_counts(site.db, site.parent);
+    match counts.get(site.id.index as usize).map(|c| &c.per_thread.at_most) {
+        Some(Bound::Constant(n)) if !repeated => *n,
+        _ => u64::MAX,
+    }
+}
+
+/// How many threads a launch by the host starts, where that is a constant.
+fn threads(host: &Site<'_>) -> Option<u64> {
+    let product = |dims: Option<[u64; 3]>| dims?.into_iter().try_fold(1, u64::checked_mul);
+    product(host.facts.grid.constant)?.checked_mul(product(host.facts.block.constant)?)
+}
+
 /// The argument `bytes_per_thread` of `arena_for` at a launch by the host; `None` where the default is enough.
 pub fn bytes_per_thread(host: &Site<'_>, collected: &[Collected<'_, '_>]) -> Option<String> {
-    let known = |c: &Collected<'_, '_>| size_of_all(&c.fields, None).map(|bytes| (RECORD_BYTES + bytes) * c.launches);
+    let threads = threads(host);
+    let known =
+        |c: &Collected<'_, '_>| size_of_all(&c.fields, None).map(|bytes| (RECORD_BYTES + bytes) * c.room(threads));
     if collected.iter().all(|c| known(c).is_some_and(|b| b <= DEFAULT_BYTES)) {
         return None;
     }
     let visible: Option<Vec<String>> = collected.iter().map(|c| visible(host, c)).collect();
     if let Some(mut records) = visible {
         records.dedup();
-        let launches = collected.iter().map(|c| c.launches).max().unwrap_or(1);
+        let launches = collected.iter().map(|c| c.room(threads)).max().unwrap_or(1);
         let launches = if launches > 1 {
             launches.to_string()
         } else {
@@ -69,7 +100,7 @@ pub fn bytes_per_thread(host: &Site<'_>, collected: &[Collected<'_, '_>]) -> Opt
     }
     let most = collected.iter().map(|c| {
         let args = size_of_all(&c.fields, Some(UNKNOWN_BYTES)).unwrap_or(UNKNOWN_BYTES);
-        (RECORD_BYTES + args) * c.launches
+        (RECORD_BYTES + args) * c.room(threads)
     });
     most.max().map(|bytes| bytes.to_string())
 }

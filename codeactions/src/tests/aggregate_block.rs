@@ -439,6 +439,14 @@ fn the_arena_has_room_for_what_a_thread_launches() {
     rewrite(ID, &counted).has(&[arena("3").as_str()]);
     let endless = program("for (int i = 0; i < count; ++i) child<<<1, 32>>>(out, begin + i, count);");
     rewrite(ID, &endless).has(&[arena("4").as_str()]);
+    // One thread, as often as it likes.
+    let alone = endless.replace("<<<(n + 127) / 128, 128>>>", "<<<1, 1>>>");
+    assert_ne!(alone, endless);
+    rewrite(ID, &alone).has(&["gridfuse::arena_for(1, 1, /*stream=*/0, gridfuse::room_for<child_args>(16384))"]);
+    let alone = counted
+        .replace("<<<(n + 127) / 128, 128>>>", "<<<1, 1>>>")
+        .replace("i < 3", "i < 300");
+    rewrite(ID, &alone).has(&["gridfuse::room_for<child_args>(300))"]);
     // 20 bytes and 48 for the arguments.
     let child = "__global__ void child(int* out, double4 a, double b, int begin, int count) { out[begin] = count + a.x + b; }\n";
     let launch = r#"double b = out[v];

@@ -32,7 +32,7 @@ use crate::facts::moved;
 use crate::facts::moved::Spot;
 use crate::facts::qualified::qualified;
 use crate::facts::room::Collected;
-use crate::facts::room::launches_at;
+use crate::facts::room::{launches_at, most_launches_at};
 use crate::facts::site::Site;
 use crate::transforms::in_launcher;
 use crate::transforms::stream;
@@ -98,14 +98,19 @@ impl<'db> Plan<'_, 'db> {
                 )
             })
             .filter(|(_, function)| reached.contains(function));
+        let (mut launches, mut most) = (0, 0_u64);
+        for (site, function) in here {
+            let repeated = self.collection.cluster.is_repeated(function);
+            launches += launches_at(site, repeated);
+            most = most.saturating_add(most_launches_at(site, repeated));
+        }
         Collected {
             child,
             record: (!split.is_some_and(|s| s.depends_on_template(child))).then_some(group_of.record.as_str()),
             behind: self.declared_at(group),
             fields: split.map_or_else(Vec::new, |s| s.varying().map(|p| &p.param.ty).collect()),
-            launches: here
-                .map(|(site, function)| launches_at(site, self.collection.cluster.is_repeated(function)))
-                .sum(),
+            launches,
+            most,
         }
     }
 
