@@ -2,6 +2,7 @@
 //! arguments.
 
 use gridfuse_analysis::facts::effects::BUILTINS;
+use gridfuse_analysis::facts::launch::constant_value;
 use gridfuse_analysis::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::facts::child::Child;
@@ -15,11 +16,18 @@ pub struct Guard {
     pub parameter: usize,
     /// The type in which a thread's number is compared with it.
     pub ty: String,
+    /// The child counts on blocks of so many threads: its number is `blockIdx.x * 128 + threadIdx.x`.
+    block: Option<u64>,
 }
 
 impl Guard {
-    /// The body is `int i = blockIdx.x * blockDim.x + threadIdx.x;` and `if (i < n) …` or `if (i >= n) return; …`. Further conditions
-    /// may follow, as in `if (i < n && …) …` and `if (i >= n || …) return; …`: a thread without work doesn't come to them.
+    /// Whether it guards a launch with such a block, too.
+    pub fn fits(&self, block: Option<[u64; 3]>) -> bool {
+        self.block.is_none_or(|own| block == Some([own, 1, 1]))
+    }
+
+    /// The body is `int i = blockIdx.x * blockDim.x + threadIdx.x;` and `if (i < n) …` or `if (i >= n) return; …`. In place of `blockDim.x`
+    /// there may be a constant: see [`Guard::fits`]. Further conditions may follow, as in `if (i < n && …) …` and `if (i >= n || …) return; …`: a thread without work doesn't come to them.
     pub fn of(child: &Child<'_>) -> Option<Guard> {
         let worker = child.worker();
         let lowered = match &child.outlined {
@@ -42,9 +50,13 @@ impl Guard {
         };
         let [decl] = decls.as_slice() else { return None };
         let variable = body.binding(decl.binding);
-        if !variable.ty.is_value() || variable.ty.volatile || !is_thread_index(body, decl.init?) {
+        if !variable.ty.is_value() || variable.ty.volatile {
             return None;
         }
+        let block = match thread_index(body, decl.init?)? {
+            Width::OfBlock => None,
+            Width::Of(factor) => Some(u64::try_from(constant_value(child.db, worker, body, factor)?).ok()?),
+        };
         let ty = ctype::normalize(&variable.ty.base);
         let StmtKind::If {
             init: None,
@@ -90,7 +102,11 @@ impl Guard {
             return None;
         };
         let parameter = body.params.iter().position(|p| *p == limit)?.checked_sub(builtins)?;
-        (guarded && pure::is_immutable_parameter(child.db, worker, body, limit)).then_some(Guard { parameter, ty })
+        (guarded && pure::is_immutable_parameter(child.db, worker, body, limit)).then_some(Guard {
+            parameter,
+            ty,
+            block,
+        })
     }
 }
 
@@ -107,8 +123,14 @@ fn first_condition(body: &Body, cond: ExprId) -> (ExprId, Option<bool>) {
     }
 }
 
-/// `blockIdx.x * blockDim.x + threadIdx.x` in any order, casts to integers aside.
-fn is_thread_index(body: &Body, expr: ExprId) -> bool {
+/// By what the number of a block is multiplied.
+enum Width {
+    OfBlock,
+    Of(ExprId),
+}
+
+/// `blockIdx.x * blockDim.x + threadIdx.x` in any order, casts to integers aside; or with another factor.
+fn thread_index(body: &Body, expr: ExprId) -> Option<Width> {
     let field_x = |e: ExprId, wanted: Builtin| {
         let mut e = body.strip_parens(e);
         while let ExprKind::Cast { operand, ty, .. } = &body.expr(e).kind
@@ -120,12 +142,27 @@ fn is_thread_index(body: &Body, expr: ExprId) -> bool {
             if field == "x" && is_builtin(body, *base, wanted))
     };
     let product = |e: ExprId| {
-        matches!(body.expr(body.strip_parens(e)).kind, ExprKind::Binary(BinOp::Mul, a, b)
-            if (field_x(a, Builtin::BlockIdx) && field_x(b, Builtin::BlockDim))
-                || (field_x(a, Builtin::BlockDim) && field_x(b, Builtin::BlockIdx)))
+        let ExprKind::Binary(BinOp::Mul, a, b) = body.expr(body.strip_parens(e)).kind else {
+            return None;
+        };
+        let factor = match (field_x(a, Builtin::BlockIdx), field_x(b, Builtin::BlockIdx)) {
+            (true, false) => b,
+            (false, true) => a,
+            _ => return None,
+        };
+        Some(match field_x(factor, Builtin::BlockDim) {
+            true => Width::OfBlock,
+            false => Width::Of(factor),
+        })
     };
-    matches!(body.expr(body.strip_parens(expr)).kind, ExprKind::Binary(BinOp::Add, a, b)
-        if (product(a) && field_x(b, Builtin::ThreadIdx)) || (product(b) && field_x(a, Builtin::ThreadIdx)))
+    let ExprKind::Binary(BinOp::Add, a, b) = body.expr(body.strip_parens(expr)).kind else {
+        return None;
+    };
+    match (field_x(a, Builtin::ThreadIdx), field_x(b, Builtin::ThreadIdx)) {
+        (false, true) => product(a),
+        (true, false) => product(b),
+        _ => None,
+    }
 }
 
 /// A built-in variable, or the parameter that stands for it where a rewrite has moved the body.

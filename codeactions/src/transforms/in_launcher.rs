@@ -344,7 +344,7 @@ impl Count {
             return None;
         }
         let wanted = lex::code_words(site.source(threads.span));
-        let guard = Guard::of(child)?;
+        let guard = Guard::of(child).filter(|guard| guard.fits(site.facts.block.constant))?;
         let (index, guard_type) = (guard.parameter, guard.ty);
         let argument = site.launch.args.get(index)?;
         let param = child.params.get(index)?;

@@ -316,7 +316,9 @@ pub fn warps_alone(launches: &[&Site<'_>], child: &Child<'_>, split: &Split<'_>)
     let apart = effects.barriers.is_empty() && effects.shared.is_empty() && effects.warp.is_empty();
     let fits = |site: &&Site<'_>| {
         let whole = matches!(site.facts.block.constant, Some([x, 1, 1]) if x % 32 == 0);
-        whole && matches!(site.facts.grid.components, Some([Some(_), None, None]))
+        whole
+            && guard.fits(site.facts.block.constant)
+            && matches!(site.facts.grid.components, Some([Some(_), None, None]))
     };
     // The name of the member function that says it.
     let named = split.varying().any(|part| part.param.name == THREADS);

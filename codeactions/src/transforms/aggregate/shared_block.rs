@@ -3,6 +3,7 @@
 //! is computed from it, as in `(count + 127) / 128`: with another block size it would be too few.
 
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtKind, Storage};
@@ -242,6 +243,10 @@ fn numbers(site: &Site<'_>, grid: ExprId, value: &str) -> Vec<(FileRange, Number
                 };
                 for side in [*left, *right] {
                     match &less {
+                        // `(last - first + 128) / 128`: one more than `last - first`, and rounded up.
+                        Some(_) if divided && one_less == Number::OneLess && is(side, value) => {
+                            found.push((place(side), Number::Threads));
+                        }
                         // Only what is behind the sign can be told from the arguments of a call when it is taken back.
                         Some(_) if side == *left && one_less == Number::OneLessFirst => todo.push((side, divided)),
                         Some(less) if divided && is(side, less) => found.push((place(side), one_less)),
@@ -278,22 +283,36 @@ fn source(site: &Site<'_>, child: &Child<'_>) -> Option<Source> {
     if site.facts.from_macro {
         return None;
     }
-    if body.expr(operand).from_macro {
-        let name = site.expr_source(operand);
-        // The number that a macro is has a name already.
-        let is_name = lex::identifiers(name).next() == Some(name) && is_seen_by(site, child.item, name);
-        return (is_name && is_constant(site, name)).then(|| Source::Constant(name.to_owned()));
+    if let Some(name) = constant(site, child, operand) {
+        return Some(Source::Constant(name));
     }
-    match &body.expr(operand).kind {
+    match body.expr(operand).kind {
+        _ if body.expr(operand).from_macro => None,
         ExprKind::Literal(Literal::Int(_)) => Some(Source::Number(number(site, operand)?)),
         ExprKind::Name(Name::Local(binding)) => {
-            let initial = initial_value(site, *binding)?;
-            let place = site.place(body.expr(initial).span);
-            Some(Source::Variable(number(site, initial)?, place))
+            let initial = one_dimension(site, kept_value(site, binding)?);
+            if let Some(name) = constant(site, child, initial) {
+                return Some(Source::Constant(name));
+            }
+            let expr = site.body.expr(initial);
+            let is_number = matches!(expr.kind, ExprKind::Literal(Literal::Int(_))) && !expr.from_macro;
+            is_number.then_some(())?;
+            Some(Source::Variable(number(site, initial)?, site.place(expr.span)))
         }
-        ExprKind::Name(Name::Other(name)) => {
-            is_seen_constant(site, child, name).then(|| Source::Constant(name.clone()))
-        }
+        _ => None,
+    }
+}
+
+/// The name of the program's constant that a block size is: a variable, or a macro that is a number.
+fn constant(site: &Site<'_>, child: &Child<'_>, size: ExprId) -> Option<String> {
+    let size = site.body.strip_parens(size);
+    if site.body.expr(size).from_macro {
+        let name = site.expr_source(size);
+        let is_name = lex::identifiers(name).next() == Some(name) && is_seen_by(site, child.item, name);
+        return (is_name && is_constant(site, name)).then(|| name.to_owned());
+    }
+    match &site.body.expr(size).kind {
+        ExprKind::Name(Name::Other(name)) => is_seen_constant(site, child, name).then(|| name.clone()),
         _ => None,
     }
 }
@@ -302,13 +321,6 @@ fn source(site: &Site<'_>, child: &Child<'_>) -> Option<Source> {
 fn number(site: &Site<'_>, literal: ExprId) -> Option<String> {
     let written = site.expr_source(literal);
     written.bytes().all(|b| b.is_ascii_digit()).then(|| written.to_owned())
-}
-
-/// The number that a variable of the function begins with, and keeps.
-fn initial_value(site: &Site<'_>, binding: BindingId) -> Option<ExprId> {
-    let initial = one_dimension(site, kept_value(site, binding)?);
-    let expr = site.body.expr(initial);
-    (matches!(expr.kind, ExprKind::Literal(Literal::Int(_))) && !expr.from_macro).then_some(initial)
 }
 
 /// The one number that a `dim3` is made of: `dim3 block(128);`
@@ -342,6 +354,11 @@ fn is_seen_constant(site: &Site<'_>, child: &Child<'_>, name: &str) -> bool {
     let Meaning::Global(global) = meaning(site.db, child.file, name) else {
         return false;
     };
+    // One of that name, in a namespace around both.
+    let is_around = |function: FunctionItem<'_>| {
+        let of = function.name(site.db);
+        global.scopes.iter().all(|scope| of.starts_with(scope))
+    };
     let in_front = child
         .text
         .get(..child.start as usize)
@@ -353,6 +370,7 @@ fn is_seen_constant(site: &Site<'_>, child: &Child<'_>, name: &str) -> bool {
     global.constant
         && number
         && !name.contains(':')
-        && global.scopes.iter().all(String::is_empty)
+        && global.scopes.len() <= 1
+        && [child.item, site.parent].into_iter().all(is_around)
         && (in_front || !child.text.contains(name))
 }
