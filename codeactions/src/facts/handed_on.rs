@@ -1,6 +1,8 @@
 //! What one launch writes for another one of the same function: nothing proves that the places are the same, but both are given the same
 //! memory and the same sizes, and who launches them into one stream means their order.
 
+use std::sync::Arc;
+
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{
     Access, Dependence, Footprint, Kind, Root, Touch, child_footprint, own_footprint,
@@ -22,12 +24,16 @@ use crate::facts::site::Site;
 pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     let (db, function) = (site.db, site.parent);
     let theirs = launches(db, function).get(other as usize)?;
-    let (own, args) = (&site.facts.args, &theirs.args);
+    let flow = Flow::of(&site.body);
+    let (own, args) = (
+        args_of_all(site, &flow, site.facts, theirs),
+        args_of_all(site, &flow, theirs, site.facts),
+    );
     let between = between(site, theirs);
-    if !waits(site, between) && !covers(site, own, args, between) && !covers(site, args, own, between) {
+    let covered = covers(site, &site.facts.args, &args, between) || covers(site, &theirs.args, &own, between);
+    if !waits(site, between) && !covered {
         return None;
     }
-    let flow = Flow::of(&site.body);
     let (a, b) = (
         *flow.expr_block.get(&site.facts.expr)?,
         *flow.expr_block.get(&theirs.expr)?,
@@ -39,7 +45,11 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
         child_footprint(db, function, site.id.index),
         child_footprint(db, function, other),
     );
-    let (mine, others) = (Side::new(site, site.facts, &mine), Side::new(site, theirs, &others));
+    let (own, their_own) = (own_of_recursive(site, site.facts), own_of_recursive(site, theirs));
+    let (mine, others) = (
+        Side::new(site, site.facts, &mine, &own),
+        Side::new(site, theirs, &others, &their_own),
+    );
     let touch = |access: &Access<'db>| Touch {
         function: access.function,
         span: access.span,
@@ -95,7 +105,13 @@ struct Side<'f, 'db> {
 }
 
 impl<'f, 'db> Side<'f, 'db> {
-    fn new(site: &Site<'db>, launch: &LaunchFacts<'db>, footprint: &'f Footprint<'db>) -> Self {
+    /// `own`: what a recursive kernel does by itself, in its own terms.
+    fn new(
+        site: &Site<'db>,
+        launch: &LaunchFacts<'db>,
+        footprint: &'f Footprint<'db>,
+        own: &'f Footprint<'db>,
+    ) -> Self {
         let named = footprint.accesses.iter().filter_map(|access| {
             let name = match &access.root {
                 root @ (Root::Parameter(_) | Root::Member(..) | Root::Global(_)) => format!("{root:?} {}", access.path),
@@ -104,9 +120,29 @@ impl<'f, 'db> Side<'f, 'db> {
             };
             Some((name, access))
         });
+        let passed = own.accesses.iter().filter_map(|access| {
+            let Root::Parameter(index) = access.root else {
+                return None;
+            };
+            let argument = site.body.strip_parens(launch.args.get(index as usize)?.expr);
+            let ExprKind::Name(Name::Local(binding)) = site.body.expr(argument).kind else {
+                return None;
+            };
+            let parameter = site.body.params.iter().position(|p| *p == binding)?;
+            let root = Root::Parameter(u32::try_from(parameter).ok()?);
+            Some((format!("{root:?} {}", access.path), access))
+        });
         Side {
-            accesses: named.collect(),
+            accesses: named.chain(passed).collect(),
         }
+    }
+}
+
+/// What a recursive kernel does by itself; nothing for others, whose footprints say it.
+fn own_of_recursive<'db>(site: &Site<'db>, launch: &LaunchFacts<'db>) -> Arc<Footprint<'db>> {
+    match launch.child {
+        Child::Kernel(kernel) if launch.recursive => own_footprint(site.db, kernel),
+        _ => Arc::default(),
     }
 }
 
@@ -169,6 +205,19 @@ fn pair<'f, 'db>(writes: &Side<'f, 'db>, reads: &Side<'f, 'db>) -> Option<(&'f A
             *same && uses(read.kind) && !(atomic(write.kind) && atomic(read.kind))
         })
         .map(|(_, write, read)| (write, read))
+}
+
+/// The arguments of a launch, and of those of the same kernel from which a thread gets to `after`: what a merge sort merges is sorted by two
+/// grids, each of which has one half.
+fn args_of_all(site: &Site<'_>, flow: &Flow, of: &LaunchFacts<'_>, after: &LaunchFacts<'_>) -> Vec<Operand> {
+    let leads = |facts: &LaunchFacts<'_>| {
+        let blocks = (flow.expr_block.get(&facts.expr), flow.expr_block.get(&after.expr));
+        matches!(blocks, (Some(from), Some(to)) if from == to || flow.leads(*from, *to))
+    };
+    let is_other = matches!(of.child, Child::Kernel(_)) && of.child != after.child;
+    let all = launches(site.db, site.parent).iter();
+    let same = all.filter(|facts| facts.expr == of.expr || is_other && facts.child == of.child && leads(facts));
+    same.flat_map(|facts| facts.args.iter().cloned()).collect()
 }
 
 /// Whether all of these arguments are among the others, with the same values. A pointer as it is chooses no part of the memory that

@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::dependence::{Access, Dependence, Kind, Order, Touch, order};
+use gridfuse_analysis::facts::dependence::{Access, Dependence, Doubt, Kind, Order, Touch, order};
 use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
     LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
@@ -15,6 +15,7 @@ use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
 use crate::facts::called_again::{called_again, launched_again};
 use crate::facts::checked_calls::{checked, checked_by_macro};
 use crate::facts::cluster::Function;
@@ -77,6 +78,9 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
     let parent = site.parent_name();
     let known = known(site);
     let mut found = Vec::new();
+    let in_loop = known
+        .and_then(|known| known.iterations.as_ref())
+        .filter(|_| repeats(site));
     // Grids of one launch run the same code; what one launch writes for another one to read is ordered on purpose.
     let mut assume_or = |text: String, dependence: Option<&Dependence<'_>>, same: bool, instead: &str| {
         if dependence.is_some_and(Dependence::is_none) {
@@ -101,9 +105,14 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
                     (format!("{text}; but {but}"), speaks)
                 }
             }
-            _ => match surface() {
-                Some(surface) => (wrong(&surface), Against::Contradicts),
-                None => (text, Against::Open),
+            _ => match (surface(), dependence.and_then(|found| neighbours(site, found))) {
+                (Some(surface), _) => (wrong(&surface), Against::Contradicts),
+                (None, Some(but)) => {
+                    let on_purpose = dependence.is_some() && dependence == in_loop && is_shifted(site, in_loop);
+                    let speaks = if on_purpose { Against::Speaks } else { Against::Open };
+                    (format!("{text}; but {but}"), speaks)
+                }
+                (None, None) => (text, Against::Open),
             },
         };
         let place = Some(site.here());
@@ -432,6 +441,63 @@ fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
     } else {
         format!("{}, and {}", place(a), place(b))
     }
+}
+
+/// What speaks against an assumption where the analysis can't tell: a grid reads other elements of an array than it writes. One that reads
+/// and writes the same elements says nothing.
+fn neighbours(site: &Site<'_>, found: &Dependence<'_>) -> Option<String> {
+    let (read, write) = read_and_written(found)?;
+    (code(site, read) != code(site, write)).then(|| both(site, read, write))
+}
+
+/// Whether their places differ by numbers, as in `h[i - 1]` and `h[i]`: each step of a wavefront reads what the one before has written.
+/// What one thread launches in a loop, it launches in that order.
+fn is_shifted(site: &Site<'_>, found: Option<&Dependence<'_>>) -> bool {
+    found.and_then(read_and_written).is_some_and(|(read, write)| {
+        let (read, write) = (code(site, read), code(site, write));
+        read != write && without_offsets(&read) == without_offsets(&write)
+    })
+}
+
+/// Two accesses that may be to the same place, of which one reads and one writes.
+fn read_and_written<'a, 'db>(found: &'a Dependence<'db>) -> Option<(&'a Touch<'db>, &'a Touch<'db>)> {
+    let Dependence::Unknown(Doubt { pair: Some((a, b)), .. }) = found else {
+        return None;
+    };
+    match (a.kind, b.kind) {
+        (Kind::Read, Kind::Write(_)) => Some((a, b)),
+        (Kind::Write(_), Kind::Read) => Some((b, a)),
+        _ => None,
+    }
+}
+
+/// What stands where something is accessed, word by word.
+fn code(site: &Site<'_>, touch: &Touch<'_>) -> Vec<String> {
+    let text = touch.function.file(site.db).text(site.db);
+    let span = touch.span.shift(touch.function.start(site.db));
+    lex::code_words(span.text(&text))
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Words of a subscript without parentheses and without the numbers that are added or taken away.
+fn without_offsets(words: &[String]) -> Vec<&str> {
+    let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
+    let mut left: Vec<&str> = Vec::new();
+    for word in words
+        .iter()
+        .map(String::as_str)
+        .filter(|word| !matches!(*word, "(" | ")"))
+    {
+        match left.last() {
+            Some(&("+" | "-")) if is_number(word) => {
+                left.pop();
+            }
+            _ => left.push(word),
+        }
+    }
+    left
 }
 
 /// `line 7 writes `keys[i]``
