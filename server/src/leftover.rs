@@ -65,7 +65,10 @@ pub fn headers(db: &dyn Db, edited: &[Edited<'_>]) -> Vec<(PathBuf, Arc<str>)> {
 /// The runtime headers that a file includes from its own directory or one that it names from there. `None`: it mentions one in another way.
 fn included(path: &Path, text: &str) -> Vec<Option<PathBuf>> {
     let directory = path.parent().unwrap_or(Path::new(""));
-    let directives = text.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
+    let directives = text
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix('#'));
     let mentions = directives.filter(|line| line.contains(HEADER_NAME));
     mentions
         .map(|line| {
@@ -122,6 +125,7 @@ mod tests {
         for other in [
             "#include \"gridfuse.cuh\"\n",
             "  #  include \"./gridfuse.cuh\"\n",
+            "\u{feff}#include \"gridfuse.cuh\"\n",
             "#include <gridfuse.cuh>\n",
             "#define RUNTIME \"gridfuse.cuh\"\n",
             "#include \"elsewhere/gridfuse.cuh\"\n",

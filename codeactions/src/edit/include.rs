@@ -584,6 +584,10 @@ mod tests {
             inserted("#include <a>\n#ifdef X\n#include <b>\n#endif\nint x;\n"),
             "#include <a>\n#include \"gridfuse.cuh\"\n#ifdef X\n#include <b>\n#endif\nint x;\n"
         );
+        assert_eq!(
+            inserted("\u{feff}#include <a>\nint x;\n"),
+            "\u{feff}#include <a>\n#include \"gridfuse.cuh\"\nint x;\n"
+        );
     }
 
     #[test]

@@ -40,7 +40,12 @@ impl Token {
 pub fn tokens(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
-    let mut at = 0;
+    // A byte order mark is no word.
+    let mut at = if text.starts_with('\u{feff}') {
+        '\u{feff}'.len_utf8()
+    } else {
+        0
+    };
     while at < bytes.len() {
         let start = at;
         let next = bytes.get(at + 1).copied();

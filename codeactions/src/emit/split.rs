@@ -15,7 +15,8 @@ use crate::facts::cluster::Function;
 use crate::facts::constant_macro::is_constant;
 use crate::facts::ctype;
 use crate::facts::instance;
-use crate::facts::instance::written_values;
+use crate::facts::instance::values_anywhere;
+use crate::facts::kept_value::local_constant;
 use crate::facts::moved;
 use crate::facts::moved::Spot;
 use crate::facts::site::Site;
@@ -251,7 +252,7 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
         refusals.add(what, place);
         return Vec::new();
     }
-    let values = written_values(site, child.item);
+    let values = values_anywhere(site, child.item);
     if values.len() != names.len() {
         refusals.add(
             format!(
@@ -272,7 +273,11 @@ fn refuse_unclear_arguments(site: &Site<'_>, refusals: &mut Refusals) {
     let inner = site.source(span).trim().trim_start_matches('<').trim_end_matches('>');
     let visible = visible_names(site.db, site.file);
     let signature = site.parent.signature(site.db);
+    let arguments = gridfuse_analysis::hir::names::template_arguments(site.source(span));
     for word in lex::identifiers(inner) {
+        if local_constant(site, word).is_some() && arguments.iter().any(|argument| argument == word) {
+            continue;
+        }
         let known = crate::facts::calls::is_plain_type(word)
             || matches!(word, "true" | "false" | "const" | "sizeof" | "std")
             || signature.template_names.iter().any(|n| n == word)

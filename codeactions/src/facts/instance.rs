@@ -8,6 +8,7 @@ use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::ctype;
 use crate::facts::deduction::Deduction;
+use crate::facts::kept_value::local_constant;
 use crate::facts::site::Site;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::{template_arguments, unqualified};
@@ -277,8 +278,11 @@ pub fn arguments(site: &Site<'_>, child: &Child<'_>) -> Option<String> {
         return Some(String::new());
     }
     if let Some(written) = site.launch.template_args.filter(|_| !deduces(site, child.item)) {
-        let all = written_values(site, child.item).len() == child.item.signature(child.db).template_names.len();
-        return all.then(|| site.source(written).to_owned());
+        let values = values_anywhere(site, child.item);
+        let source = site.source(written);
+        let all = values.len() == child.item.signature(child.db).template_names.len();
+        let as_written = values.iter().map(|(_, value)| value).eq(&template_arguments(source));
+        return all.then(|| if as_written { source.to_owned() } else { list(&values) });
     }
     Some(list(&deduced(site, child)?))
 }
@@ -292,5 +296,16 @@ pub fn written_values(site: &Site<'_>, child: FunctionItem<'_>) -> Vec<(String, 
     let names = child.signature(site.db).template_names.iter().cloned();
     let mut pairs: Vec<(String, String)> = names.zip(values.by_ref()).collect();
     pairs.extend(values.map(|v| (String::new(), v)));
+    pairs
+}
+
+/// The same as they are written outside the launching function, where its constants have no names.
+pub fn values_anywhere(site: &Site<'_>, child: FunctionItem<'_>) -> Vec<(String, String)> {
+    let mut pairs = written_values(site, child);
+    for (_, value) in &mut pairs {
+        if let Some(number) = local_constant(site, value) {
+            *value = number.to_string();
+        }
+    }
     pairs
 }

@@ -22,6 +22,7 @@ pub(crate) mod grid_stride;
 pub(crate) mod guard;
 pub(crate) mod handed_on;
 pub(crate) mod instance;
+pub(crate) mod kept_value;
 pub(crate) mod launch_errors;
 pub(crate) mod made_from_nothing;
 pub(crate) mod movable;

@@ -447,7 +447,10 @@ fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
 /// and writes the same elements says nothing.
 fn neighbours(site: &Site<'_>, found: &Dependence<'_>) -> Option<String> {
     let (read, write) = read_and_written(found)?;
-    (code(site, read) != code(site, write)).then(|| both(site, read, write))
+    let (read_code, write_code) = (code(site, read), code(site, write));
+    let array = |code: &[String]| code.iter().position(|word| word == "[").map(|at| code[..at].to_vec());
+    let same = array(&read_code).is_some() && array(&read_code) == array(&write_code);
+    (same && read_code != write_code).then(|| both(site, read, write))
 }
 
 /// Whether their places differ by numbers, as in `h[i - 1]` and `h[i]`: each step of a wavefront reads what the one before has written.

@@ -494,3 +494,51 @@ fn a_variable_begins_with_the_constant_of_one_kernel() {
         "gridfuse::StreamBatch<other_args, 32> batch",
     ]);
 }
+
+/// A child that counts on its blocks being of one size: the threads with work are known where they are.
+#[test]
+fn thread_numbers_with_a_constant_block() {
+    let child = "#define BLOCK 32\n__global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * BLOCK + threadIdx.x;\n    \
+                 if (i < count) out[begin + i] = count;\n}\n";
+    let threads = "__device__ int threads() const { return count; }";
+    rewrite(ID, &with_child(child, LAUNCH)).has(&[threads]);
+    let wider = with_child(child, &LAUNCH.replace("31) / 32, 32", "63) / 64, 64"));
+    let result = rewrite(ID, &wider);
+    assert!(!result.text().contains(threads), "{}", result.text());
+}
+
+/// The block size has one name, wherever it stands.
+#[test]
+fn the_block_size_in_sight_is_named() {
+    let child = "__global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                 if (i < count) out[begin + i] = count;\n}\n";
+    let launch = "int last = begin + count - 1;\n    child<<<(last - begin + 64) / 64, 64>>>(out, begin, count);";
+    rewrite(ID, &with_child(child, launch))
+        .has(&["childs.launch((last - begin + kChildBlock) / kChildBlock, kChildBlock,"]);
+    let launch = "dim3 block(BLOCK);\n    child<<<(count + BLOCK - 1) / BLOCK, block>>>(out, begin, count);";
+    rewrite(ID, &with_child(&format!("#define BLOCK 64\n{child}"), launch)).has(&["StreamBatch<child_args, BLOCK>"]);
+    let launch = "child<<<(count + kBlock - 1) / kBlock, kBlock>>>(out, begin, count);";
+    let all = with_child(&format!("constexpr int kBlock = 128;\n{child}"), launch);
+    let all = all.replacen("constexpr", "namespace text {\nconstexpr", 1);
+    let all = all
+        .replace("\nvoid run", "}\nvoid run")
+        .replace("    parent<<<", "    text::parent<<<");
+    rewrite(ID, &all).has(&["StreamBatch<child_args, kBlock>"]);
+    // Another namespace's isn't seen at the child.
+    let other = format!("namespace a {{ constexpr int kBlock = 64; }}\nusing a::kBlock;\n{child}");
+    rewrite(ID, &with_child(&other, launch)).has(&["StreamBatch<child_args, 64>"]);
+}
+
+#[test]
+fn a_constant_of_the_parent_as_template_argument() {
+    let child = "template <int B> __global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * B + threadIdx.x;\n    \
+                 if (i < count) out[begin + i] = count;\n}\n";
+    let launch = "constexpr int BS = 64;\n    child<BS><<<(count + BS - 1) / BS, BS>>>(out, begin, count);";
+    rewrite("aggregate-grid", &with_child(child, launch)).has(&["child_aggregated<64>> childs(arena, out);"]);
+    let unclear = launch.replace("child<BS>", "child<BS / 2>");
+    refuses(
+        "aggregate-grid",
+        &with_child(child, &unclear),
+        "the template argument `BS` is not understood",
+    );
+}

@@ -447,3 +447,75 @@ void run(float* u) {{ parent<<<8, 32>>>(u, 64); }}
         assert!(outcome.is_err() || !independent(code), "{code}");
     }
 }
+
+/// A wavefront: each grid reads what the one before has written. Nothing proves it; nobody is talked into it.
+#[test]
+fn grids_that_read_beside_what_they_write() {
+    let wavefront = |code: &str| {
+        format!(
+            r#"__global__ void step(int* h, int lo, int count) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= count) return;
+    int i = lo + t;
+    {code}
+}}
+__global__ void all(int* h, int n) {{
+    for (int d = 2; d < 2 * n; ++d) {{
+        int lo = max(1, d - n), hi = min(n, d - 1);
+        $0step<<<(hi - lo + 64) / 64, 64>>>(h, lo, hi - lo + 1);
+    }}
+}}
+void run(int* h, int n) {{ all<<<1, 1>>>(h, n); }}
+"#
+        )
+    };
+    let assumes = |code: &str| rewrite("aggregate-grid", &wavefront(code)).assumes.join("; ");
+    let found = assumes("h[i] = h[i - 1] + 1;");
+    assert!(
+        found.contains("; but line 5 reads `h[i - 1]`, and line 5 writes `h[i]`"),
+        "{found}"
+    );
+    // The same elements, as a relaxation has.
+    let found = assumes("if (h[h[i]] > count) h[h[i]] = count;");
+    assert!(!found.contains("`h[h[i]]`"), "{found}");
+}
+
+/// What two grids have sorted is merged: the NULL stream orders them.
+#[test]
+fn halves_that_are_merged() {
+    let sort = |second: &str, merge: &str| {
+        format!(
+            r#"__global__ void merge(int* a, int lo, int mid, int hi) {{
+    for (int i = lo, j = mid; j < hi; ++j, ++i) a[i] = a[i] + a[j];
+}}
+__global__ void sort(int* a, int lo, int hi) {{
+    if (hi - lo < 2) {{
+        a[lo] += hi;
+        return;
+    }}
+    int mid = (lo + hi) / 2;
+    sort<<<1, 1>>>(a, lo, mid);
+    {second}
+    $0merge<<<1, 1>>>({merge});
+}}
+void run(int* a, int n) {{ sort<<<1, 1>>>(a, 0, n); }}
+"#
+        )
+    };
+    let wrong = "aren't independent of other grids that `sort` launches";
+    refuses(
+        "aggregate-block",
+        &sort("sort<<<1, 1>>>(a, mid, hi);", "a, lo, mid, hi"),
+        wrong,
+    );
+    // Another part.
+    let found = rewrite("aggregate-block", &sort("", "a, hi, hi + 1, hi + 2"));
+    assert!(
+        found
+            .assumes
+            .iter()
+            .any(|a| a.contains("are independent of other grids")),
+        "{:?}",
+        found.assumes
+    );
+}

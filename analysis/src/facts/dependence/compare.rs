@@ -74,6 +74,14 @@ pub struct Doubt<'db> {
     pub pair: Option<(Touch<'db>, Touch<'db>)>,
 }
 
+impl Doubt<'_> {
+    /// One of the accesses reads, the other one writes.
+    fn is_of_a_read(&self) -> bool {
+        let reads = |touch: &Touch<'_>| matches!(touch.kind, Kind::Read);
+        matches!(&self.pair, Some((a, b)) if reads(a) != reads(b))
+    }
+}
+
 impl<'db> Dependence<'db> {
     pub(super) fn unknown(reason: impl Into<String>, place: Option<(FunctionItem<'db>, Span)>) -> Dependence<'db> {
         Dependence::Unknown(Doubt {
@@ -130,6 +138,10 @@ impl<'db> Dependence<'db> {
                 if weight(&b) > weight(&a) { b } else { a }
             }
             (c @ Dependence::Conflict(..), _) | (_, c @ Dependence::Conflict(..)) => c,
+            // Who reads what another one writes needs an order sooner than two who write.
+            (Dependence::Unknown(a), Dependence::Unknown(b)) => {
+                Dependence::Unknown(if b.is_of_a_read() && !a.is_of_a_read() { b } else { a })
+            }
             (u @ Dependence::Unknown(_), _) | (_, u @ Dependence::Unknown(_)) => u,
             (Dependence::None(a), Dependence::None(b)) => Dependence::None(a.max(b)),
         }

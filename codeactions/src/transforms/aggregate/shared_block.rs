@@ -6,7 +6,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
-use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtKind, Storage};
+use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name};
 
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
@@ -14,7 +14,7 @@ use crate::edit::names::{Names, camel};
 use crate::facts::child::Child;
 use crate::facts::constant_macro::{is_constant, is_seen_by};
 use crate::facts::ctype;
-use crate::facts::pure;
+use crate::facts::kept_value::kept_value;
 use crate::facts::qualified::qualified;
 use crate::facts::site::Site;
 
@@ -332,21 +332,6 @@ fn one_dimension(site: &Site<'_>, initial: ExprId) -> ExprId {
         },
         _ => initial,
     }
-}
-
-/// What a variable of the function begins with, and keeps.
-fn kept_value(site: &Site<'_>, binding: BindingId) -> Option<ExprId> {
-    let body = &site.body;
-    let variable = body.binding(binding);
-    let plain = variable.storage == Storage::Local && variable.ty.is_value() && variable.ty.array.is_empty();
-    if !plain || !pure::assignments(site.db, site.parent, body, binding).is_empty() {
-        return None;
-    }
-    let declarations = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
-        StmtKind::Decl(decls) => decls.iter().find(|decl| decl.binding == binding),
-        _ => None,
-    });
-    declarations.into_iter().next()?.init
 }
 
 /// Whether a name is that of a constant which the child's file sees where the child stands.

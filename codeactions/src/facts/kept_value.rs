@@ -1,0 +1,39 @@
+//! The value of a local variable that never gets another one.
+
+use gridfuse_analysis::facts::launch::constant_value;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
+use gridfuse_analysis::hir::{BindingId, ExprId, StmtKind, Storage};
+
+use crate::facts::pure;
+use crate::facts::site::Site;
+
+/// What a variable of the function begins with, and keeps.
+pub fn kept_value(site: &Site<'_>, binding: BindingId) -> Option<ExprId> {
+    let body = &site.body;
+    let variable = body.binding(binding);
+    let plain = variable.storage == Storage::Local && variable.ty.is_value() && variable.ty.array.is_empty();
+    if !plain || !pure::assignments(site.db, site.parent, body, binding).is_empty() {
+        return None;
+    }
+    let declarations = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
+        StmtKind::Decl(decls) => decls.iter().find(|decl| decl.binding == binding),
+        _ => None,
+    });
+    declarations.into_iter().next()?.init
+}
+
+/// The number that a constant of the function is, as `constexpr int BLOCK = 128;`, where nothing else has that name.
+pub fn local_constant(site: &Site<'_>, name: &str) -> Option<i128> {
+    if !matches!(meaning_in(site.db, site.parent, name), Meaning::Unknown) {
+        return None;
+    }
+    let mut named = (0u32..)
+        .zip(&site.body.bindings)
+        .filter(|(_, binding)| binding.name == name);
+    let (index, _) = named.next()?;
+    if named.next().is_some() {
+        return None;
+    }
+    let initial = kept_value(site, BindingId(index))?;
+    constant_value(site.db, site.parent, &site.body, initial)
+}
