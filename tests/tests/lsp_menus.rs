@@ -139,6 +139,63 @@ fn menus_keep_the_rules_for_the_program_of_every_page() {
     });
 }
 
+/// An error of which nothing can mend the wait says why in its menu, and one with a single way out has that as the preferred fix.
+#[test]
+fn the_menu_of_an_error_is_never_empty() {
+    let at_the_wait = |program: &str| {
+        let seen = std::cell::RefCell::new(None);
+        menus(program, |client, _, found, actions| {
+            rules(client, actions);
+            let wait = found
+                .iter()
+                .find(|found| found["code"] == "device-sync")
+                .expect("an error");
+            let mends = |action: &&Value| {
+                let mended = action["diagnostics"].as_array();
+                mended.is_some_and(|mended| mended.contains(wait))
+            };
+            let fix = actions.iter().find(mends);
+            if let Some(fix) = fix {
+                *seen.borrow_mut() = Some(fix.clone());
+            }
+        });
+        seen.into_inner().expect("what mends the wait")
+    };
+    let stays = "__global__ void smooth(float** fine, int i) { fine[i][threadIdx.x] *= 0.5f; }
+__global__ void refine(float** fine, float* coarse, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float* own = fine[i];
+    smooth<<<1, 32>>>(fine, i);
+    cudaDeviceSynchronize();
+    float sum = 0;
+    for (int k = 0; k < 32; ++k) sum += own[k];
+    coarse[i] = sum;
+}
+";
+    let refused = at_the_wait(stays);
+    assert_eq!(refused["kind"], "quickfix", "{refused:#}");
+    assert!(!text_of(&refused["disabled"], "reason").is_empty());
+    let one_way = "__global__ void relax(int* d, int n, int k) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n && d[k] < d[i]) d[i] = d[k];
+}
+__global__ void rounds(int* d, int n) {
+    for (int k = 0; k < n; ++k) {
+        relax<<<(n + 63) / 64, 64>>>(d, n, k);
+        cudaDeviceSynchronize();
+    }
+}
+void host(int* d, int n) { rounds<<<1, 1>>>(d, n); }
+";
+    let fix = at_the_wait(one_way);
+    assert!(
+        is_enabled(&&fix) && text_of(&fix, "title").contains("assumption"),
+        "{fix:#}"
+    );
+    assert_eq!(fix["isPreferred"], true, "{fix:#}");
+}
+
 /// Where a finding names what mends it, the menu there has it as a fix of this finding, and `check` names it.
 #[test]
 fn what_check_names_is_a_fix_in_the_menu() {
