@@ -85,6 +85,17 @@ fn launched_by(launchers: Launchers) -> &'static str {
     }
 }
 
+/// How a text ends that is about what a place may change: under the place, as a label, it stands as it is.
+const MAY_CHANGE_HERE: &str = ", which may change here";
+
+/// A text with its place, which is told as `line`: `depends on `x` (line 7)`, but `read from `x`, which line 7 may change`.
+pub fn placed(text: &str, line: &str) -> String {
+    match text.strip_suffix(MAY_CHANGE_HERE) {
+        Some(text) => format!("{text}, which {line} may change"),
+        None => format!("{text} ({line})"),
+    }
+}
+
 impl<'a> Describe<'a> {
     /// A position.
     pub fn position(&self, file: SourceFile, offset: u32) -> schema::Position {
@@ -649,7 +660,17 @@ pub fn has_twin(db: &dyn Db, launch: LaunchId<'_>, plan: &optimize::Plan) -> boo
 
 #[cfg(test)]
 mod tests {
-    use super::only_launch;
+    use super::{only_launch, placed};
+
+    #[test]
+    fn a_place_is_named_where_it_belongs() {
+        assert_eq!(
+            placed("depends on the parameter `n`", "line 3"),
+            "depends on the parameter `n` (line 3)"
+        );
+        let change = placed("read from `row`, which may change here", "[line 24](a.cu#L24)");
+        assert_eq!(change, "read from `row`, which [line 24](a.cu#L24) may change");
+    }
 
     #[test]
     fn the_launch_in_a_text() {
