@@ -284,10 +284,22 @@ fn a_file_that_is_no_cuda_is_told_of() {
         ("readme.txt", b"what it does"),
         ("kernels.impl", CLEAN.as_bytes()),
         ("host.cpp", b"int main() {}"),
+        // It quotes CUDA.
+        (
+            "run.py",
+            b"kernel = '__global__ void child() {}'; print('child<<<1, 32>>>()')",
+        ),
     ]);
-    let run = gridfuse(files.path(), &["check", "readme.txt"]).expect_code(2);
+    for other in ["readme.txt", "run.py"] {
+        let run = gridfuse(files.path(), &["check", other]).expect_code(2);
+        let told = format!("warning: {other} is no CUDA file");
+        assert!(run.stderr.contains(&told), "{}", run.story());
+    }
+    // A drawing of nothing is no success either.
+    std::fs::create_dir(files.file("empty")).unwrap();
+    let run = gridfuse(files.path(), &["graph", "empty"]).expect_code(2);
     assert!(
-        run.stderr.contains("warning: readme.txt is no CUDA file"),
+        run.stderr.contains("warning: empty has no CUDA files"),
         "{}",
         run.story()
     );
