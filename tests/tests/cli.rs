@@ -442,6 +442,24 @@ fn what_no_rewrite_mends_says_why() {
     );
 }
 
+/// What the command line says of itself fits the terminal, too.
+#[test]
+fn help_and_lists_fit_the_terminal() {
+    for words in [&["--help"][..], &["help", "check"], &["measure", "--help"], &["list"]] {
+        let said = |columns: &str| {
+            let mut command = std::process::Command::new(workspace::gridfuse_bin());
+            run_of(command.args(words).env("COLUMNS", columns))
+                .expect_code(0)
+                .stdout
+        };
+        let wide: Vec<String> = said("400").split_whitespace().map(str::to_owned).collect();
+        let narrow = said("80");
+        assert_eq!(narrow.split_whitespace().collect::<Vec<_>>(), wide, "{narrow}");
+        let long: Vec<&str> = narrow.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{long:#?}");
+    }
+}
+
 /// What is to be read fits the terminal; what is to be copied is in one piece.
 #[test]
 fn findings_fit_the_terminal() {
