@@ -175,6 +175,29 @@ fn told(texts: &[&str]) -> Option<String> {
         .or_else(|| Some(line(&[begins], texts.len() - 1)))
 }
 
+/// A menu has room for so many characters of a reason.
+const MAX_REASON: usize = 120;
+
+/// A reason in a menu: one short thought. `explain` and the hover say all of it.
+pub fn brief(text: &str) -> String {
+    let short = short(text);
+    if short.chars().count() <= MAX_REASON {
+        return short;
+    }
+    let ends = ["; ", ", and ", ", "].iter().find_map(|end| short.split_once(end));
+    let begins = ends.map_or(short.as_str(), |(begins, _)| begins);
+    match begins.char_indices().nth(MAX_REASON - 1) {
+        None => format!("{begins}…"),
+        Some((end, _)) => {
+            let begins = &begins[..end];
+            format!(
+                "{}…",
+                begins.rsplit_once(' ').map_or(begins, |(whole_words, _)| whole_words)
+            )
+        }
+    }
+}
+
 /// A text without its explanations: what stands in parentheses, and what comes after a colon. Code has colons and parentheses of its own.
 fn short(text: &str) -> String {
     let mut out = String::new();
@@ -199,7 +222,7 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Glance, MAX_ASSUMED, decisive, short, told};
+    use super::{Glance, MAX_ASSUMED, MAX_REASON, brief, decisive, short, told};
     use crate::schema::{Plan, RewriteVerdict, Step};
 
     fn verdict(rewrite: &'static str, title: &'static str, steps: &[&str]) -> RewriteVerdict {
@@ -277,6 +300,20 @@ mod tests {
         ] {
             assert_eq!(short(text), expected);
         }
+    }
+
+    #[test]
+    fn a_reason_in_a_menu_is_one_short_thought() {
+        assert_eq!(
+            brief("`x` waits at a barrier: it can't run in a thread (line 3)"),
+            "`x` waits at a barrier"
+        );
+        let long = format!("the launch is waited for, and {}", "y".repeat(MAX_REASON));
+        assert_eq!(brief(&long), "the launch is waited for…");
+        let words = "word ".repeat(60);
+        let told = brief(&words);
+        assert!(told.chars().count() <= MAX_REASON && told.ends_with("word…"), "{told}");
+        assert_eq!(brief(&"ä".repeat(200)).chars().count(), MAX_REASON);
     }
 
     #[test]

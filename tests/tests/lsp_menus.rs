@@ -13,6 +13,9 @@ use serde_json::Value;
 /// An editor shows some 60 characters of a title.
 const MAX_TITLE: usize = 60;
 
+/// A reason why something can't be done is one short sentence.
+const MAX_REASON: usize = 120;
+
 /// Room for ` — 12 assumptions`.
 const MAX_TITLE_OF_A_REWRITE: usize = 44;
 
@@ -84,7 +87,8 @@ fn rules(client: &mut Client, actions: &[Value]) {
         }
         if !is_enabled(&action) {
             disabled = true;
-            assert!(!text_of(&action["disabled"], "reason").is_empty(), "{title}");
+            let reason = text_of(&action["disabled"], "reason");
+            assert!((1..=MAX_REASON).contains(&reason.chars().count()), "{title}: {reason}");
             continue;
         }
         assert!(!disabled, "{}", shown("what can't be done comes last"));

@@ -33,7 +33,7 @@ use crate::collected::{self, in_order, launches_others};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
-use crate::glance::{decisive, may_be_best};
+use crate::glance::{brief, decisive, may_be_best};
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, function_at, overlap, overlapping, place_in, wait_for};
 use crate::leftover::{self, Edited};
 use crate::line_index::line_index;
@@ -382,7 +382,9 @@ fn of_launch(
                 ..CodeAction::default()
             };
             let refused = match verdict {
-                Verdict::Ineligible(reasons) => Some(join(reasons)),
+                Verdict::Ineligible(reasons) => {
+                    Some(decisive(rewrite.id, reasons).map_or_else(String::new, |reason| brief(&reason.text)))
+                }
                 Verdict::Assumes(reasons) => {
                     action.title = title(&own, reasons);
                     None
@@ -515,7 +517,7 @@ fn not_mended(
         kind: Some(kind_of(fix, fixes)),
         diagnostics: Some(vec![snapshot.diagnostic(mended)]),
         disabled: Some(CodeActionDisabled {
-            reason: reason.text.clone(),
+            reason: brief(&reason.text),
         }),
         ..CodeAction::default()
     };
