@@ -109,7 +109,7 @@ fn hover_on_a_launch_and_its_operands() {
             "**launch of `expand`**",
             "in `bfs_level`: every thread that gets there launches it",
             "| *reached* | varying: only threads with `count > 0` get here",
-            "| *launches* | `0 or 1` per thread, `up to blockDim` per block,",
+            "| *launches* | `0 or 1` per thread, `up to blockDim.x` per block,",
             "| *stream* | NULL: ",
             "| `level` | `level` | grid-uniform | depends on the parameter `level`",
             "| ✓ fits, if | (1) (2) |",
@@ -208,7 +208,7 @@ fn hover_on_a_kernel() {
         &[
             "**kernel `expand`**",
             "| `bfs_level` | ",
-            "`up to blockDim * gridDim` |",
+            "`up to blockDim.x * gridDim.x` |",
         ],
     );
     client.replace(

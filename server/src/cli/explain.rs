@@ -260,11 +260,15 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
             "tiny" => " (tiny)",
             _ => "",
         };
+        // Grids of different sizes have no number for all.
+        let all = match count.total_threads.as_str() {
+            "unbounded" => String::new(),
+            threads => format!("; {threads} in all"),
+        };
         writeln!(
             out,
-            "  child grid  {}{size}; {} in all",
-            plural(&count.child_threads, "thread"),
-            count.total_threads
+            "  child grid  {}{size}{all}",
+            plural(&count.child_threads, "thread")
         )?;
     }
     writeln!(out, "  recursive   {}", recursion(&launch.count))?;
