@@ -622,7 +622,7 @@ pub fn recursion(count: &schema::Count) -> String {
     match (count.recursion, count.levels) {
         ("none", _) => "no".to_string(),
         ("endless", _) => "endless: every run launches the kernel again".to_string(),
-        ("bounded", Some(levels)) => format!("up to {levels} levels deep"),
+        ("bounded", Some(levels)) => format!("up to {levels} levels below the first grid"),
         ("bounded", None) => "as deep as a parameter says".to_string(),
         _ => "as deep as the data say".to_string(),
     }

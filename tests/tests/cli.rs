@@ -442,6 +442,23 @@ fn what_no_rewrite_mends_says_why() {
     );
 }
 
+/// The grids of the host are no level.
+#[test]
+fn levels_of_a_recursion_are_counted_below_the_first_grid() {
+    let program = "__global__ void walk(int* out, int depth) {
+    out[depth] = 1;
+    if (threadIdx.x == 0 && depth < 9) walk<<<1, 32>>>(out, depth + 1);
+}
+void host(int* out) { walk<<<1, 32>>>(out, 0); }
+";
+    let files = directory(&[("walk.cu", program.as_bytes())]);
+    let told = gridfuse(files.path(), &["explain", "walk.cu:3"]).expect_code(0).stdout;
+    assert!(
+        told.contains("  recursive   up to 9 levels below the first grid\n"),
+        "{told}"
+    );
+}
+
 /// What the command line says of itself fits the terminal, too.
 #[test]
 fn help_and_lists_fit_the_terminal() {
