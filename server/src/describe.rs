@@ -55,7 +55,7 @@ pub fn verdict_parts(verdict: Verdict) -> (&'static str, Vec<Reason>) {
 /// Who launches, in words.
 pub fn launchers(launchers: Launchers) -> &'static str {
     match launchers {
-        Launchers::ManyThreads => "every thread that gets there",
+        Launchers::ManyThreads => "each thread that gets here",
         Launchers::OnePerWarp => "one thread of each warp",
         Launchers::OnePerBlock => "one thread of each block",
         Launchers::OnePerGrid => "one thread of the grid",
@@ -66,7 +66,7 @@ pub fn launchers(launchers: Launchers) -> &'static str {
 /// Who launches, as a sentence.
 pub fn launching(launchers: Launchers) -> &'static str {
     match launchers {
-        Launchers::ManyThreads => "every thread that gets there launches it",
+        Launchers::ManyThreads => "each thread that gets here launches it",
         Launchers::OnePerWarp => "one thread of each warp launches it",
         Launchers::OnePerBlock => "one thread of each block launches it",
         Launchers::OnePerGrid => "one thread of the grid launches it",
