@@ -200,6 +200,52 @@ void host(int* d, int n) { rounds<<<1, 1>>>(d, n); }
     assert_eq!(fix["isPreferred"], true, "{fix:#}");
 }
 
+/// After a rewrite, what is about the collected launch stands in its menu, and in no menu of the lines between it and the head.
+#[test]
+fn a_collected_launch_has_its_menu_to_itself() {
+    let program = "__global__ void child(int* out, int n) { if (threadIdx.x < n) atomicAdd(out, n); }
+__global__ void parent(int* out, const int* sizes, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int size = sizes[i];
+    child<<<1, 64>>>(out, size);
+}
+void host(int* out, const int* sizes, int n) { parent<<<n, 64>>>(out, sizes, n); }
+";
+    let root = Directory::new();
+    let path = root.write("a.cu", program.as_bytes());
+    let words = [
+        "rewrite",
+        "a.cu",
+        "--at",
+        "6",
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    gridfuse(root.path(), &words).expect_code(0);
+    let rewritten = root.read("a.cu");
+    let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
+    client.initialize(Some(root.path()), &Capabilities::default());
+    client.open(&path, &rewritten);
+    let mut titles = |at: &str| -> Vec<String> {
+        let at = client.find(&path, at);
+        let actions = client.code_actions(&path, at..at, &["refactor"], &[]);
+        actions
+            .iter()
+            .map(|action| text_of(action, "title").to_owned())
+            .collect()
+    };
+    let at_launch = titles("childs.launch(");
+    assert!(at_launch.len() > 2, "{at_launch:#?}\n{rewritten}");
+    for between in ["int i = blockIdx.x", "int size = sizes[i]"] {
+        assert_eq!(titles(between), Vec::<String>::new(), "{between}");
+    }
+    // The collector and the head are about the launch, too, and their menus have the same order.
+    assert_eq!(titles("Aggregator<gridfuse::PerBlock"), at_launch);
+    client.shutdown();
+}
+
 /// Where a finding names what mends it, the menu there has it as a fix of this finding, and `check` names it.
 #[test]
 fn what_check_names_is_a_fix_in_the_menu() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
-use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::base::span::TextRange;
@@ -497,10 +497,28 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
         }
     }
     let collected = collected::overlapping(db, file, range);
-    for fix in in_order(collected.first().map(|found| &found.collector)) {
-        offer(fix, FileRange { file, range }, None);
+    let elsewhere = match collected.is_empty() {
+        true => collected::around(db, file, range),
+        false => None,
+    };
+    let nearest = collected.first().or(elsewhere.as_ref().map(|(launch, _)| launch));
+    for fix in in_order(nearest.map(|found| &found.collector)) {
+        let place = FileRange { file, range };
+        // What is about a launch stands in the menus of the launch, of its collector and of the head of its kernel: before the rewrite, too,
+        // it was in none of the lines between.
+        let between = elsewhere.as_ref().filter(|(_, is_between)| *is_between);
+        if between.is_some_and(|(launch, _)| is_about(db, fix, place, launch.place(db))) {
+            continue;
+        }
+        offer(fix, place, None);
     }
     found
+}
+
+/// A rewrite does at `place` what it does at a launch elsewhere.
+fn is_about(db: &Database, fix: &Rewrite, place: FileRange, launch: FileRange) -> bool {
+    let result = |at: FileRange| fix.apply(db, at, &Options::default()).ok().as_ref().map(result_of);
+    result(place).is_some_and(|here| result(launch) == Some(here))
 }
 
 /// A fix of a finding that can't be done here, with the reason, for clients that show such.
