@@ -499,7 +499,7 @@ fn what_is_not_known() {
     threads("printf(\"%d\", n);", whole, "unknown: it prints");
     threads("while (atomicCAS(a, 0, 1)) {}", whole, "unknown: a loop may wait");
     threads("*(volatile int*)a = 1;", whole, "unknown: a volatile access");
-    threads("child<<<1, 1>>>(a, b, n);", whole, "unknown: it is recursive");
+    threads("child<<<1, 1>>>(a, b, n);", whole, "unknown: `child` is recursive");
     threads("auto f = [=] { a[0] = n; }; f();", whole, "unknown");
     threads("static int w; w = n;", whole, "unknown");
     threads(
@@ -825,7 +825,7 @@ void host(int* p) { walk<<<1, 32>>>(p, 0); }"#;
     let Dependence::Unknown(doubt) = &after(db, walk)[0].dependence else {
         panic!("{:?}", after(db, walk)[0].dependence);
     };
-    assert_eq!(doubt.reason, "it is recursive");
+    assert_eq!(doubt.reason, "`walk` is recursive");
     let (function, span) = doubt.place.unwrap();
     assert_eq!(span.text(&function.text(db)), "walk");
 }

@@ -60,33 +60,33 @@ fn jumps_and_what_is_not_understood_may_repeat_a_launch() {
     is(
         "if (n) goto end; child<<<1, 32>>>(out, n); end: m = 0;",
         "0 or 1",
-        "up to blockDim",
+        "up to blockDim.x",
     );
     // As `continue` and `break`.
     is(
         "for (int k = 0; k < 3; ++k) { if (row[k]) goto next; child<<<1, 32>>>(out, n); next: m = 0; }",
         "up to 3",
-        "up to 3 * blockDim",
+        "up to 3 * blockDim.x",
     );
     is(
         "for (int k = 0; k < 3; ++k) { if (row[k]) goto end; child<<<1, 32>>>(out, n); } end: m = 0;",
         "up to 3",
-        "up to 3 * blockDim",
+        "up to 3 * blockDim.x",
     );
     is(
         "again: if (row[n++]) goto again; child<<<1, 32>>>(out, n);",
         "0 or 1",
-        "up to blockDim",
+        "up to blockDim.x",
     );
 }
 
 #[test]
 fn at_most_once() {
-    is("child<<<1, 32>>>(out, n);", "1", "1 to blockDim");
+    is("child<<<1, 32>>>(out, n);", "1", "1 to blockDim.x");
     is(
         "if (row[threadIdx.x]) child<<<1, 32>>>(out, n);",
         "0 or 1",
-        "up to blockDim",
+        "up to blockDim.x",
     );
     is("if (threadIdx.x == 0) child<<<1, 32>>>(out, n);", "0 or 1", "1");
     is(
@@ -98,18 +98,18 @@ fn at_most_once() {
     is(
         "if (row[n]) return; child<<<1, 32>>>(out, n);",
         "0 or 1",
-        "up to blockDim",
+        "up to blockDim.x",
     );
     is(
         "if (threadIdx.x % 32 == 0) child<<<1, 32>>>(out, n);",
         "0 or 1",
-        "1 to blockDim / 32",
+        "1 to blockDim.x / 32",
     );
-    is("n && (child<<<1, 32>>>(out, n), true);", "0 or 1", "up to blockDim");
+    is("n && (child<<<1, 32>>>(out, n), true);", "0 or 1", "up to blockDim.x");
     is(
         "switch (n) { case 1: child<<<1, 32>>>(out, n); }",
         "0 or 1",
-        "up to blockDim",
+        "up to blockDim.x",
     );
     is(
         r#"
@@ -118,12 +118,12 @@ child<<<1, 32>>>(out, n);
 #endif
 "#,
         "0 or 1",
-        "up to blockDim",
+        "up to blockDim.x",
     );
     is(
         "auto f = [&] { child<<<1, 32>>>(out, n); }; f();",
         "0 or 1",
-        "up to blockDim",
+        "up to blockDim.x",
     );
 }
 
@@ -143,11 +143,11 @@ fn loops() {
     one("for (int i = 0; i < n; ++i) child<<<1, 32>>>(out, i);", "up to n");
     one(
         "for (int i = m; i < n + 1; ++i) child<<<1, 32>>>(out, i);",
-        "up to n + 1 - m",
+        "up to n - m + 1",
     );
     one(
         "for (int i = 0; i < n + 1; i += m) child<<<1, 32>>>(out, i);",
-        "up to (n + 1 + m - 1) / m",
+        "up to (n + m) / m",
     );
     // Rounded up: the last iteration may be for less than a whole step.
     for (head, expected) in [
@@ -208,8 +208,8 @@ fn grids_and_totals() {
     assert_eq!(known.per_grid.to_string(), "up to 2048");
     assert_eq!(known.total_threads.to_string(), "262144");
     let unknown = launched("blocks, 256");
-    assert_eq!(unknown.per_grid.to_string(), "up to 256 * gridDim");
-    assert_eq!(unknown.total_threads.to_string(), "256 * gridDim * 128");
+    assert_eq!(unknown.per_grid.to_string(), "up to 256 * gridDim.x");
+    assert_eq!(unknown.total_threads.to_string(), "256 * gridDim.x * 128");
     let size = |config: &str| {
         let count = count(&format!("child<<<{config}>>>(out, n);"));
         (count.size, count.child_threads.to_string())
@@ -395,7 +395,7 @@ fn loops_that_threads_share() {
     let threads = "int i = threadIdx.x; i < n; i += blockDim.x";
     assert_eq!(
         counts("", threads, child, "8, 64"),
-        ["up to (n + blockDim.x - 1) / blockDim.x", "up to n", "up to n * 8"]
+        ["up to (n + 63) / 64", "up to n", "up to n * 8"]
     );
     // Threads with other numbers in y do the same once more; where each has its own end, all of them are more.
     assert_ne!(counts("", &whole, child, "m, dim3(8, 8)")[2], "up to n");

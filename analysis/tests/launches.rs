@@ -587,3 +587,41 @@ __global__ void parent2(int* out, int n) { go(out, n); }
     is("", &called("4, 32"), (OnePerBlock, true));
     is("", &called("4, dim3(8, 4)"), (ManyThreads, false));
 }
+
+#[test]
+fn who_gets_to_a_launch_is_told_in_full() {
+    let said = |statements: &str| {
+        let source = parent(&format!("int r = row[threadIdx.x]; {statements}"));
+        let found = std::cell::RefCell::new(String::new());
+        each(&[("/w/a.cu", &source)], "parent", |_, facts, _| {
+            let why = facts.divergence.why.as_ref().map(|cause| cause.text.clone());
+            *found.borrow_mut() = why.unwrap_or_default();
+        });
+        found.into_inner()
+    };
+    let launch = "child<<<1, 32>>>(out, r);";
+    for (before, expected) in [
+        ("if (r > 3)", "only threads with `r > 3` get here"),
+        ("if (r)", "only threads with `r != 0` get here"),
+        ("if (r & 3)", "only threads with `(r & 3) != 0` get here"),
+        ("if (!r)", "only threads with `!r` get here"),
+        ("if (r) return;", "threads with `r != 0` don't get here"),
+        ("switch (r & 3) { case 2:", "only threads with `(r & 3) == 2` get here"),
+        (
+            "switch (r) { case 7: switch (m) { case 1: ++m; } break; case 8:",
+            "only threads with `r == 8` get here",
+        ),
+        // Two cases lead there.
+        (
+            "switch (r) { case 1: case 2:",
+            "only threads with certain values of `r` get here",
+        ),
+        (
+            "switch (r) { case 1: break; default:",
+            "only threads with certain values of `r` get here",
+        ),
+    ] {
+        let end = if before.contains('{') { "}" } else { "" };
+        assert_eq!(said(&format!("{before} {launch} {end}")), expected, "{before}");
+    }
+}

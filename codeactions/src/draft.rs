@@ -1,5 +1,5 @@
 //! What a rewrite of a launch begins with and ends with: the launch, the edit that is being made, the names that are taken, and what
-//! speaks against it so far.
+//! rules it out so far.
 
 use gridfuse_analysis::hir::items::FunctionItem;
 
@@ -21,7 +21,7 @@ pub struct Draft<'db> {
     pub names: Names,
     /// The edit.
     pub edit: EditBuilder<'db>,
-    /// What speaks against it.
+    /// What rules it out.
     pub refusals: Refusals,
 }
 
@@ -63,7 +63,7 @@ impl<'db> Draft<'db> {
         header.map_err(|why| self.refusals.add(why.text, why.place)).ok()
     }
 
-    /// What was found, unless something speaks against the rewrite.
+    /// What was found, unless something rules out the rewrite.
     ///
     /// # Errors
     /// All that does; that the launch is not understood where nothing was found and nobody has said why.
@@ -80,7 +80,7 @@ impl<'db> Draft<'db> {
     /// The finished edit.
     ///
     /// # Errors
-    /// What speaks against the rewrite, and edits that get in each other's way.
+    /// What rules out the rewrite, and edits that get in each other's way.
     pub fn finish(mut self) -> Result<SourceEdit, Ineligible> {
         self.refusals.check()?;
         finish(self.edit)

@@ -6,7 +6,7 @@
 //!
 //! - A child grid costs about 0.8 µs of a GPU that does nothing else meanwhile, and 2 µs and more when the limit of pending launches
 //!   is raised; an aggregated launch costs a record of some 20 bytes and an atomic addition for each warp. So what can be collected is.
-//! - What the host has launched behind the parent runs what was collected sooner than anything that is launched for it, by the device
+//! - What the host has launched after the parent runs what was collected sooner than anything that is launched for it, by the device
 //!   or by the host, and the parent is faster without a launch in its code: that took half to two thirds of the time of one launch for a
 //!   grid in every search through a graph. It costs some 4 µs where nothing was collected, and a record for each launch that there may be,
 //!   so where a thread is known to launch more often than [`MOST_LAUNCHES`] times it isn't proposed. (Where that isn't known there is room

@@ -16,7 +16,7 @@ use gridfuse_codeactions::api::rewrite::{Axis, Layer, Offered, Options, Rewrite,
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::handlers::{of_launches, of_places};
 
-use crate::launches::{LaunchSite, by_function, overlap, place_in};
+use crate::launches::{LaunchSite, by_function, function_at, overlap, place_in};
 use crate::made::REVERT;
 
 /// How a declaration of a collector begins.
@@ -259,6 +259,27 @@ pub fn overlapping<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> 
         })
     });
     all.filter(|found| overlap(found.place(db).range, range)).collect()
+}
+
+/// The first collected launch of the function around a place. Whether nothing at the place is about it: it is neither in the function's head
+/// nor on a line that names the collector.
+pub fn around<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> Option<(Found<'db>, bool)> {
+    let function = function_at(db, file, range.start)?;
+    let text = function.text(db);
+    let at = range.start.saturating_sub(function.start(db)) as usize;
+    let (before, after) = text.split_at_checked(at)?;
+    let line = before.rsplit('\n').next()?.len();
+    let line = text.get(at - line..)?.lines().next()?;
+    let is_in_head = !before.contains('{') && after.contains('{');
+    let collector = collectors(db, function).into_iter().next()?;
+    let call = collector.launches.first()?.clone();
+    let is_between = !is_in_head && !line.contains(&collector.name);
+    let found = Found {
+        function,
+        collector,
+        call,
+    };
+    Some((found, is_between))
 }
 
 /// The innermost collected launch around `offset`.

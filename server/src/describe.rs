@@ -55,7 +55,7 @@ pub fn verdict_parts(verdict: Verdict) -> (&'static str, Vec<Reason>) {
 /// Who launches, in words.
 pub fn launchers(launchers: Launchers) -> &'static str {
     match launchers {
-        Launchers::ManyThreads => "every thread that gets there",
+        Launchers::ManyThreads => "each thread that gets here",
         Launchers::OnePerWarp => "one thread of each warp",
         Launchers::OnePerBlock => "one thread of each block",
         Launchers::OnePerGrid => "one thread of the grid",
@@ -66,7 +66,7 @@ pub fn launchers(launchers: Launchers) -> &'static str {
 /// Who launches, as a sentence.
 pub fn launching(launchers: Launchers) -> &'static str {
     match launchers {
-        Launchers::ManyThreads => "every thread that gets there launches it",
+        Launchers::ManyThreads => "each thread that gets here launches it",
         Launchers::OnePerWarp => "one thread of each warp launches it",
         Launchers::OnePerBlock => "one thread of each block launches it",
         Launchers::OnePerGrid => "one thread of the grid launches it",
@@ -82,6 +82,17 @@ fn launched_by(launchers: Launchers) -> &'static str {
         Launchers::OnePerBlock => "one-per-block",
         Launchers::OnePerGrid => "one-per-grid",
         Launchers::Host => "host",
+    }
+}
+
+/// How a text ends that is about what a place may change: under the place, as a label, it stands as it is.
+const MAY_CHANGE_HERE: &str = ", which may change here";
+
+/// A text with its place, which is told as `line`: `depends on `x` (line 7)`, but `read from `x`, which line 7 may change`.
+pub fn placed(text: &str, line: &str) -> String {
+    match text.strip_suffix(MAY_CHANGE_HERE) {
+        Some(text) => format!("{text}, which {line} may change"),
+        None => format!("{text} ({line})"),
     }
 }
 
@@ -611,7 +622,7 @@ pub fn recursion(count: &schema::Count) -> String {
     match (count.recursion, count.levels) {
         ("none", _) => "no".to_string(),
         ("endless", _) => "endless: every run launches the kernel again".to_string(),
-        ("bounded", Some(levels)) => format!("up to {levels} levels deep"),
+        ("bounded", Some(levels)) => format!("up to {levels} levels below the first grid"),
         ("bounded", None) => "as deep as a parameter says".to_string(),
         _ => "as deep as the data say".to_string(),
     }
@@ -649,7 +660,17 @@ pub fn has_twin(db: &dyn Db, launch: LaunchId<'_>, plan: &optimize::Plan) -> boo
 
 #[cfg(test)]
 mod tests {
-    use super::only_launch;
+    use super::{only_launch, placed};
+
+    #[test]
+    fn a_place_is_named_where_it_belongs() {
+        assert_eq!(
+            placed("depends on the parameter `n`", "line 3"),
+            "depends on the parameter `n` (line 3)"
+        );
+        let change = placed("read from `row`, which may change here", "[line 24](a.cu#L24)");
+        assert_eq!(change, "read from `row`, which [line 24](a.cu#L24) may change");
+    }
 
     #[test]
     fn the_launch_in_a_text() {

@@ -126,13 +126,20 @@ pub fn is_source(path: &Path) -> bool {
     has_suffix(path, SUFFIXES)
 }
 
+/// Names of code in other languages, and of texts. They may quote CUDA.
+const OTHER_LANGUAGES: &[&str] = &[
+    "py", "pyi", "ipynb", "pl", "rb", "lua", "jl", "r", "sh", "rs", "go", "java", "js", "ts", "f90", "f", "md", "rst",
+    "tex", "html", "json", "toml", "yaml", "yml", "xml", "diff", "patch", "log",
+];
+
 /// The name says that it's code that a build may compile as CUDA, or it has what only CUDA has.
 pub fn may_be_cuda(path: &Path, text: &str) -> bool {
-    has_suffix(path, SUFFIXES)
-        || has_suffix(path, MAY_LAUNCH)
-        || ["__global__", "__device__", "<<<"]
+    let has_marks = || {
+        ["__global__", "__device__", "<<<"]
             .iter()
             .any(|mark| text.contains(mark))
+    };
+    has_suffix(path, SUFFIXES) || has_suffix(path, MAY_LAUNCH) || !has_suffix(path, OTHER_LANGUAGES) && has_marks()
 }
 
 fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {

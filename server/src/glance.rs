@@ -102,13 +102,13 @@ impl Glance<'_> {
         }
     }
 
-    /// What the best one takes for granted, in one short line: `grids of `x` are independent of each other; and 1 more`.
+    /// What the best one takes for granted, in one short line: `grids of `x` are independent of each other; and 1 more`. With those that it
+    /// has no room for, it counts as many as the title in a menu.
     pub fn assumptions(&self) -> Option<String> {
-        let mut texts: Vec<String> = Vec::new();
+        let mut texts: Vec<&str> = Vec::new();
         for reason in &self.best?.reasons {
-            let text = short(&reason.text);
-            if !texts.contains(&text) {
-                texts.push(text);
+            if !texts.contains(&reason.text.as_str()) {
+                texts.push(&reason.text);
             }
         }
         told(&texts)
@@ -148,25 +148,54 @@ impl Glance<'_> {
     }
 }
 
-/// As many of the texts as a line has room for, whole, and how many there are beside these. A text that has no room for itself ends
-/// where it comes to its next thought.
-fn told(texts: &[String]) -> Option<String> {
-    let line = |first: &[&str], more: usize| match more {
+/// As many of the texts as a line has room for, whole, but without their explanations, and how many there are beside these. A text that has
+/// no room for itself ends where it comes to its next thought.
+fn told(texts: &[&str]) -> Option<String> {
+    let line = |first: &[String], more: usize| match more {
         0 => first.join("; "),
         more => format!("{}; and {more} more", first.join("; ")),
     };
     let fits = |line: &String| line.chars().count() <= MAX_ASSUMED;
-    let whole: Vec<&str> = texts.iter().map(String::as_str).collect();
+    // Without explanations, two may say the same.
+    let mut whole: Vec<String> = Vec::new();
+    for text in texts.iter().map(|text| short(text)) {
+        if !whole.contains(&text) {
+            whole.push(text);
+        }
+    }
     let first = whole.first()?;
-    let begins = first.split_once(", and ").map_or(*first, |(begins, _)| begins);
+    let begins = match first.split_once(", and ") {
+        Some((begins, _)) => format!("{begins}, …"),
+        None => first.clone(),
+    };
     let mut lines = (1..=whole.len()).rev();
     lines
-        .find_map(|count| Some(line(&whole[..count], whole.len() - count)).filter(fits))
+        .find_map(|count| Some(line(&whole[..count], texts.len() - count)).filter(fits))
         // Names may be long: one thought is said in any case.
-        .or_else(|| {
-            let left = whole.len() - usize::from(begins == *first);
-            Some(line(&[begins], left))
-        })
+        .or_else(|| Some(line(&[begins], texts.len() - 1)))
+}
+
+/// A menu has room for so many characters of a reason.
+const MAX_REASON: usize = 120;
+
+/// A reason in a menu: one short thought. `explain` and the hover say all of it.
+pub fn brief(text: &str) -> String {
+    let short = short(text);
+    if short.chars().count() <= MAX_REASON {
+        return short;
+    }
+    let ends = ["; ", ", and ", ", "].iter().find_map(|end| short.split_once(end));
+    let begins = ends.map_or(short.as_str(), |(begins, _)| begins);
+    match begins.char_indices().nth(MAX_REASON - 1) {
+        None => format!("{begins}…"),
+        Some((end, _)) => {
+            let begins = &begins[..end];
+            format!(
+                "{}…",
+                begins.rsplit_once(' ').map_or(begins, |(whole_words, _)| whole_words)
+            )
+        }
+    }
 }
 
 /// A text without its explanations: what stands in parentheses, and what comes after a colon. Code has colons and parentheses of its own.
@@ -193,7 +222,7 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Glance, MAX_ASSUMED, decisive, short, told};
+    use super::{Glance, MAX_ASSUMED, MAX_REASON, brief, decisive, short, told};
     use crate::schema::{Plan, RewriteVerdict, Step};
 
     fn verdict(rewrite: &'static str, title: &'static str, steps: &[&str]) -> RewriteVerdict {
@@ -274,11 +303,21 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_in_a_menu_is_one_short_thought() {
+        assert_eq!(
+            brief("`x` waits at a barrier: it can't run in a thread (line 3)"),
+            "`x` waits at a barrier"
+        );
+        let long = format!("the launch is waited for, and {}", "y".repeat(MAX_REASON));
+        assert_eq!(brief(&long), "the launch is waited for…");
+        let words = "word ".repeat(60);
+        let told = brief(&words);
+        assert!(told.chars().count() <= MAX_REASON && told.ends_with("word…"), "{told}");
+        assert_eq!(brief(&"ä".repeat(200)).chars().count(), MAX_REASON);
+    }
+
+    #[test]
     fn one_line_has_whole_phrases() {
-        let told = |texts: &[&str]| {
-            let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
-            told(&texts)
-        };
         let independent = "grids of `visitNeighbours` are independent of each other";
         let stream = "no other thread of the host launches into the stream between `visit` and what follows it";
         let memory = format!("{stream}, and there is memory for all that the threads of `visit` may launch");
@@ -286,9 +325,11 @@ mod tests {
         assert_eq!(told(&["a", "b", "c"]).as_deref(), Some("a; b; c"));
         let expected = format!("{independent}; and 1 more");
         assert_eq!(told(&[independent, &memory]), Some(expected));
-        // Half of it, and the other half counts.
-        assert_eq!(told(&[&memory]), Some(format!("{stream}; and 1 more")));
-        assert_eq!(told(&[&memory, "b"]), Some(format!("{stream}; and 2 more")));
+        // Half of it: one can see that there is another half. It counts once, as in the title of a menu.
+        assert_eq!(told(&[&memory]), Some(format!("{stream}, …")));
+        assert_eq!(told(&[&memory, "b"]), Some(format!("{stream}, …; and 1 more")));
+        // They differ in their explanations.
+        assert_eq!(told(&["a: x", "a: y", "b"]).as_deref(), Some("a; b; and 1 more"));
         let long = "x".repeat(MAX_ASSUMED + 20);
         assert_eq!(told(&[&long]), Some(long.clone()));
         assert_eq!(told(&[&long, "b"]), Some(format!("{long}; and 1 more")));

@@ -341,7 +341,7 @@ pub struct Step {
     pub why: String,
 }
 
-/// How often a launch site launches. Counts in words: `1`, `0 or 1`, `up to (end - begin) * blockDim`, `0 or more`.
+/// How often a launch site launches. Counts in words: `1`, `0 or 1`, `up to (end - begin) * blockDim.x`, `0 or more`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Count {
     /// By one thread of the launching function.

@@ -284,10 +284,22 @@ fn a_file_that_is_no_cuda_is_told_of() {
         ("readme.txt", b"what it does"),
         ("kernels.impl", CLEAN.as_bytes()),
         ("host.cpp", b"int main() {}"),
+        // It quotes CUDA.
+        (
+            "run.py",
+            b"kernel = '__global__ void child() {}'; print('child<<<1, 32>>>()')",
+        ),
     ]);
-    let run = gridfuse(files.path(), &["check", "readme.txt"]).expect_code(2);
+    for other in ["readme.txt", "run.py"] {
+        let run = gridfuse(files.path(), &["check", other]).expect_code(2);
+        let told = format!("warning: {other} is no CUDA file");
+        assert!(run.stderr.contains(&told), "{}", run.story());
+    }
+    // A drawing of nothing is no success either.
+    std::fs::create_dir(files.file("empty")).unwrap();
+    let run = gridfuse(files.path(), &["graph", "empty"]).expect_code(2);
     assert!(
-        run.stderr.contains("warning: readme.txt is no CUDA file"),
+        run.stderr.contains("warning: empty has no CUDA files"),
         "{}",
         run.story()
     );
@@ -428,6 +440,41 @@ fn what_no_rewrite_mends_says_why() {
         found.contains(&format!("note: no rewrite fits: {why}\n  --> rounds.cu:3:36")),
         "{found}"
     );
+}
+
+/// The grids of the host are no level.
+#[test]
+fn levels_of_a_recursion_are_counted_below_the_first_grid() {
+    let program = "__global__ void walk(int* out, int depth) {
+    out[depth] = 1;
+    if (threadIdx.x == 0 && depth < 9) walk<<<1, 32>>>(out, depth + 1);
+}
+void host(int* out) { walk<<<1, 32>>>(out, 0); }
+";
+    let files = directory(&[("walk.cu", program.as_bytes())]);
+    let told = gridfuse(files.path(), &["explain", "walk.cu:3"]).expect_code(0).stdout;
+    assert!(
+        told.contains("  recursive   up to 9 levels below the first grid\n"),
+        "{told}"
+    );
+}
+
+/// What the command line says of itself fits the terminal, too.
+#[test]
+fn help_and_lists_fit_the_terminal() {
+    for words in [&["--help"][..], &["help", "check"], &["measure", "--help"], &["list"]] {
+        let said = |columns: &str| {
+            let mut command = std::process::Command::new(workspace::gridfuse_bin());
+            run_of(command.args(words).env("COLUMNS", columns))
+                .expect_code(0)
+                .stdout
+        };
+        let wide: Vec<String> = said("400").split_whitespace().map(str::to_owned).collect();
+        let narrow = said("80");
+        assert_eq!(narrow.split_whitespace().collect::<Vec<_>>(), wide, "{narrow}");
+        let long: Vec<&str> = narrow.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{long:#?}");
+    }
 }
 
 /// What is to be read fits the terminal; what is to be copied is in one piece.

@@ -155,7 +155,7 @@ fn diagnostics_and_hover_of_the_corpus() {
         let hover = hover_text(&mut client, &path, LAUNCH);
         for part in [
             "launch of `expand`",
-            "in `bfs_level`: every thread that gets there launches it",
+            "in `bfs_level`: each thread that gets here launches it",
             "`count > 0`",
             "| `begin` |",
             "Collect launches per block",

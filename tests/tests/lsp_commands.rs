@@ -63,7 +63,7 @@ fn the_launch_graph_leads_to_the_source() {
     let launch = json!({
         "from": named("bfs_level"),
         "to": named("expand"),
-        "count": "up to blockDim * gridDim per grid",
+        "count": "up to blockDim.x * gridDim.x per grid",
         "certain": true,
     });
     let launches = drawn["launches"].as_array().unwrap();

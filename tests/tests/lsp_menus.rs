@@ -13,6 +13,9 @@ use serde_json::Value;
 /// An editor shows some 60 characters of a title.
 const MAX_TITLE: usize = 60;
 
+/// A reason why something can't be done is one short sentence.
+const MAX_REASON: usize = 120;
+
 /// Room for ` — 12 assumptions`.
 const MAX_TITLE_OF_A_REWRITE: usize = 44;
 
@@ -84,7 +87,8 @@ fn rules(client: &mut Client, actions: &[Value]) {
         }
         if !is_enabled(&action) {
             disabled = true;
-            assert!(!text_of(&action["disabled"], "reason").is_empty(), "{title}");
+            let reason = text_of(&action["disabled"], "reason");
+            assert!((1..=MAX_REASON).contains(&reason.chars().count()), "{title}: {reason}");
             continue;
         }
         assert!(!disabled, "{}", shown("what can't be done comes last"));
@@ -137,6 +141,109 @@ fn menus_keep_the_rules_for_the_program_of_every_page() {
         });
         assert!(offered.get(), "{id} is not offered for the program on its page");
     });
+}
+
+/// An error of which nothing can mend the wait says why in its menu, and one with a single way out has that as the preferred fix.
+#[test]
+fn the_menu_of_an_error_is_never_empty() {
+    let at_the_wait = |program: &str| {
+        let seen = std::cell::RefCell::new(None);
+        menus(program, |client, _, found, actions| {
+            rules(client, actions);
+            let wait = found
+                .iter()
+                .find(|found| found["code"] == "device-sync")
+                .expect("an error");
+            let mends = |action: &&Value| {
+                let mended = action["diagnostics"].as_array();
+                mended.is_some_and(|mended| mended.contains(wait))
+            };
+            let fix = actions.iter().find(mends);
+            if let Some(fix) = fix {
+                *seen.borrow_mut() = Some(fix.clone());
+            }
+        });
+        seen.into_inner().expect("what mends the wait")
+    };
+    let stays = "__global__ void smooth(float** fine, int i) { fine[i][threadIdx.x] *= 0.5f; }
+__global__ void refine(float** fine, float* coarse, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float* own = fine[i];
+    smooth<<<1, 32>>>(fine, i);
+    cudaDeviceSynchronize();
+    float sum = 0;
+    for (int k = 0; k < 32; ++k) sum += own[k];
+    coarse[i] = sum;
+}
+";
+    let refused = at_the_wait(stays);
+    assert_eq!(refused["kind"], "quickfix", "{refused:#}");
+    assert!(!text_of(&refused["disabled"], "reason").is_empty());
+    let one_way = "__global__ void relax(int* d, int n, int k) {
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n && d[k] < d[i]) d[i] = d[k];
+}
+__global__ void rounds(int* d, int n) {
+    for (int k = 0; k < n; ++k) {
+        relax<<<(n + 63) / 64, 64>>>(d, n, k);
+        cudaDeviceSynchronize();
+    }
+}
+void host(int* d, int n) { rounds<<<1, 1>>>(d, n); }
+";
+    let fix = at_the_wait(one_way);
+    assert!(
+        is_enabled(&&fix) && text_of(&fix, "title").contains("assumption"),
+        "{fix:#}"
+    );
+    assert_eq!(fix["isPreferred"], true, "{fix:#}");
+}
+
+/// After a rewrite, what is about the collected launch stands in its menu, and in no menu of the lines between it and the head.
+#[test]
+fn a_collected_launch_has_its_menu_to_itself() {
+    let program = "__global__ void child(int* out, int n) { if (threadIdx.x < n) atomicAdd(out, n); }
+__global__ void parent(int* out, const int* sizes, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int size = sizes[i];
+    child<<<1, 64>>>(out, size);
+}
+void host(int* out, const int* sizes, int n) { parent<<<n, 64>>>(out, sizes, n); }
+";
+    let root = Directory::new();
+    let path = root.write("a.cu", program.as_bytes());
+    let words = [
+        "rewrite",
+        "a.cu",
+        "--at",
+        "6",
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    gridfuse(root.path(), &words).expect_code(0);
+    let rewritten = root.read("a.cu");
+    let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
+    client.initialize(Some(root.path()), &Capabilities::default());
+    client.open(&path, &rewritten);
+    let mut titles = |at: &str| -> Vec<String> {
+        let at = client.find(&path, at);
+        let actions = client.code_actions(&path, at..at, &["refactor"], &[]);
+        actions
+            .iter()
+            .map(|action| text_of(action, "title").to_owned())
+            .collect()
+    };
+    let at_launch = titles("childs.launch(");
+    assert!(at_launch.len() > 2, "{at_launch:#?}\n{rewritten}");
+    for between in ["int i = blockIdx.x", "int size = sizes[i]"] {
+        assert_eq!(titles(between), Vec::<String>::new(), "{between}");
+    }
+    // The collector and the head are about the launch, too, and their menus have the same order.
+    assert_eq!(titles("Aggregator<gridfuse::PerBlock"), at_launch);
+    client.shutdown();
 }
 
 /// Where a finding names what mends it, the menu there has it as a fix of this finding, and `check` names it.

@@ -107,9 +107,9 @@ fn hover_on_a_launch_and_its_operands() {
         &text,
         &[
             "**launch of `expand`**",
-            "in `bfs_level`: every thread that gets there launches it",
+            "in `bfs_level`: each thread that gets here launches it",
             "| *reached* | varying: only threads with `count > 0` get here",
-            "| *launches* | `0 or 1` per thread, `up to blockDim` per block,",
+            "| *launches* | `0 or 1` per thread, `up to blockDim.x` per block,",
             "| *stream* | NULL: ",
             "| `level` | `level` | grid-uniform | depends on the parameter `level`",
             "| ✓ fits, if | (1) (2) |",
@@ -208,7 +208,7 @@ fn hover_on_a_kernel() {
         &[
             "**kernel `expand`**",
             "| `bfs_level` | ",
-            "`up to blockDim * gridDim` |",
+            "`up to blockDim.x * gridDim.x` |",
         ],
     );
     client.replace(
@@ -254,7 +254,7 @@ fn hover_on_what_rewrites_made() {
             "expands.launch(",
             9,
             &[
-                "collects launches of `bfs_level`",
+                "collects launches of `expand`",
                 "gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated> expands",
             ],
         ),
@@ -678,7 +678,7 @@ fn collected_launches_are_shown_as_launches() {
         &told,
         &[
             "**launch of `expand`** (",
-            " in `bfs_level`, collected per grid: every thread that gets there launches it\n",
+            " in `bfs_level`, collected per grid: each thread that gets here launches it\n",
             // What collects fewer launches is offered, but isn't the best.
             " rewrites fit; none is likely to be faster",
             "\n---\n",

@@ -123,6 +123,33 @@ fn messages_keep_to_the_words_of_the_page() {
     );
 }
 
+/// What reads oddly in documentation, too, which is for those who work on the program.
+#[test]
+fn documentation_says_who_does_what() {
+    let mut files = Vec::new();
+    for krate in ["analysis", "codeactions", "server"] {
+        sources(&workspace::root().join(krate).join("src"), &mut files);
+    }
+    let odd =
+        Regex::new(r"(?i)\b(?:speaks? against|is asked of|behind the parent|mentions itself|waited for by)\b").unwrap();
+    let mut wrong = Vec::new();
+    for path in files {
+        let text = fs::read_to_string(&path).expect("a source");
+        // Sentences go over several lines.
+        let said = text
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| line.starts_with("///") || line.starts_with("//!"));
+        let said: Vec<&str> = said.map(|line| line[3..].trim()).collect();
+        let said = said.join(" ");
+        wrong.extend(
+            odd.find_iter(&said)
+                .map(|words| format!("{}: \"{}\"", path.display(), words.as_str())),
+        );
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// The runtime header stands in users' projects.
 #[test]
 fn pages_and_the_runtime_header_keep_to_the_words_of_the_page() {

@@ -226,7 +226,7 @@ fn a_collected_launch_is_explained() {
         "  take back   gridfuse revert bfs.cu:",
         "  child       expand (",
         "  parent      kernel bfs_level (",
-        "  launched by every thread that gets there\n",
+        "  launched by each thread that gets here\n",
         "  reached     varying: only threads with `count > 0` get here (line ",
         "│ grid ",
         "│ block ",

@@ -28,8 +28,9 @@ const DOC: &str = r#"Each grid of a kernel launches the next one: a chain of gri
 
 ## What it does
 Finds recursive kernels in which each grid launches one further grid, and the host launches the first one. Either one thread launches a
-grid of one block, or one thread of the grid launches the next grid into the tail stream. A kernel that launches something else as well is
-left alone, and so is one that waits for the next grid. If each grid launches several others, or one with several blocks that do the same,
+grid of one block, or one thread of the grid launches the next grid into the tail stream. A driver of rounds launches other kernels into the
+tail stream as well, and itself after them. Any other kernel that launches something else as well is left alone, and so is one that waits for
+the next grid. If each grid launches several others, or one with several blocks that do the same,
 it is a tree: `launch-tree`.
 
 ## Why is this bad
@@ -85,17 +86,18 @@ fn next_link<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Findin
     if !function.signature(db).kernel {
         return None;
     }
-    let [facts] = launches(db, function).as_slice() else {
-        return None;
-    };
+    // The other launches of a driver come before its own.
+    let (facts, others) = launches(db, function).split_last()?;
     let own = matches!(facts.child, Child::Kernel(child) if child == function);
+    let drives = facts.stream == Stream::TailLaunch && others.iter().all(|other| is_of_a_round(function, other));
     // How often it is launched has to be plain to see.
     let unclear = facts.in_lambda || facts.from_macro || facts.conditional || !facts.loops.is_empty();
     let body = body(db, function);
-    if !own || unclear || body.cut {
+    if !own || unclear || body.cut || !(others.is_empty() || drives) {
         return None;
     }
-    let who = who_launches(db, LaunchId { function, index: 0 });
+    let index = others.len() as u32;
+    let who = who_launches(db, LaunchId { function, index });
     let firsts = by_host(db, function)?;
     let tail = facts.stream == Stream::TailLaunch;
     let one_block = facts.grid.constant == Some([1, 1, 1]);
@@ -114,13 +116,17 @@ fn next_link<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Findin
         Stream::Null | Stream::FireAndForget | Stream::PerThread | Stream::Created(_) => one_block,
         Stream::Other => false,
     };
-    if !one_thread || !fits || is_bound_to_its_grid(db, function, facts) {
+    if !one_thread || !fits || is_bound_to_its_grid(db, function, facts, others.len()) {
         return None;
     }
     let kernel = function.name(db);
     Some(Finding {
         span: facts.span,
         message: match tail {
+            true if !others.is_empty() => format!(
+                "each grid of `{kernel}` launches the next one when {} done: several launches for each round",
+                are(others)
+            ),
             true => format!("each grid of `{kernel}` launches the next one when it is done: one launch for each round"),
             false => format!("each grid of `{kernel}` launches the next one: a chain of grids that run one at a time"),
         },
@@ -136,6 +142,29 @@ fn next_link<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Findin
     })
 }
 
+/// Another kernel, in the stream in which the next link comes after it.
+fn is_of_a_round<'db>(driver: FunctionItem<'db>, other: &LaunchFacts<'db>) -> bool {
+    matches!(other.child, Child::Kernel(child) if child != driver) && other.stream == Stream::TailLaunch
+}
+
+/// ```text
+/// `step` is
+/// `step` and `swap` are
+/// ```
+fn are(others: &[LaunchFacts<'_>]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for other in others {
+        let name = format!("`{}`", other.kernel_name.as_deref().unwrap_or("a kernel"));
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    match names.as_slice() {
+        [only] => format!("{only} is"),
+        _ => format!("{} are", names.join(" and ")),
+    }
+}
+
 /// The launches of a kernel by others than itself, if the host does all of them, and there are some.
 fn by_host<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Vec<&'db LaunchFacts<'db>>> {
     let others = launch_sites_of(db, kernel)
@@ -148,8 +177,13 @@ fn by_host<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Vec<&'db L
     (all && !others.is_empty()).then_some(others)
 }
 
-/// What the kernel does has to stay in a grid of its own for each link, or isn't known.
-fn is_bound_to_its_grid<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>, next: &LaunchFacts<'db>) -> bool {
+/// What the kernel does has to stay in a grid of its own for each link, or isn't known. `others`: how often it launches something else.
+fn is_bound_to_its_grid<'db>(
+    db: &'db dyn Db,
+    kernel: FunctionItem<'db>,
+    next: &LaunchFacts<'db>,
+    others: usize,
+) -> bool {
     let does = effects(db, kernel);
     let body = body(db, kernel);
     let handed_on = |(arg, parameter): (&Operand, &BindingId)| {
@@ -164,7 +198,7 @@ fn is_bound_to_its_grid<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>, next: &
     };
     let tail = next.stream == Stream::TailLaunch;
     let waits = !does.syncs.is_empty() || !does.waits.is_empty();
-    let others = does.launches.len() > 1 || tail && !does.operations.is_empty();
+    let others = does.launches.len() > 1 + others || tail && !does.operations.is_empty();
     waits
         || others
         || !does.errors.is_empty()

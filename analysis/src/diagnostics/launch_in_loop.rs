@@ -3,7 +3,7 @@
 use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
-use crate::facts::launch::{Launchers, Repeats, launches};
+use crate::facts::launch::{LaunchId, Launchers, Repeats, launches, who_launches};
 use crate::hir::items::FunctionItem;
 use crate::hir::{StmtId, body};
 
@@ -65,15 +65,23 @@ fn launch_in_loop<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Find
     let repeats = Repeats::of(&body);
     launches(db, function)
         .iter()
-        .filter(|facts| facts.launchers != Launchers::Host)
-        .filter_map(|facts| {
+        .enumerate()
+        .filter(|(_, facts)| facts.launchers != Launchers::Host)
+        .filter_map(|(index, facts)| {
             let around: Vec<StmtId> = facts.loops.iter().map(|around| around.stmt).collect();
             let innermost = *repeats.among(facts.expr, &around).first()?;
             let innermost = facts.loops.iter().find(|around| around.stmt == innermost)?;
             let kernel = facts.kernel_name.as_deref().unwrap_or("a kernel");
+            let index = index as u32;
+            let each = match who_launches(db, LaunchId { function, index }) {
+                Launchers::ManyThreads => " and thread",
+                Launchers::OnePerWarp => " and warp",
+                Launchers::OnePerBlock => " and block",
+                Launchers::OnePerGrid | Launchers::Host => "",
+            };
             Some(Finding {
                 span: facts.span,
-                message: format!("`{kernel}` is launched in a loop: one launch per iteration and thread"),
+                message: format!("`{kernel}` is launched in a loop: one launch per iteration{each}"),
                 label: "launched again in every iteration".to_owned(),
                 related: vec![(function, innermost.span, "this loop".to_owned())],
                 help: None,

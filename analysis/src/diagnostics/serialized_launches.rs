@@ -20,7 +20,7 @@ pub(super) const KIND: Kind = Kind {
     find: serialized_launches,
 };
 
-const DOC: &str = r#"Many threads of a block launch into the NULL stream.
+const DOC: &str = r#"The child grids of one block run one at a time: its threads launch into the same (NULL) stream.
 
 ## What it does
 Finds launches into the NULL stream (no stream given) that several threads of a block may execute, typically under a divergent condition:

@@ -89,7 +89,7 @@ pub(crate) fn classes_given<'db>(
     (!search.classes.is_empty()).then_some(search.classes)
 }
 
-/// What is asked of the classes.
+/// What the analysis wants to know of the classes.
 #[derive(Clone, Copy, PartialEq)]
 enum Wanted {
     /// What their objects run when they are called.

@@ -194,7 +194,7 @@ impl<'db> Child<'db> {
     }
 }
 
-/// A kernel that is being read, and what speaks against moving or copying it so far.
+/// A kernel that is being read, and what rules out moving or copying it so far.
 struct Reading<'a, 'db> {
     db: &'db dyn Db,
     item: FunctionItem<'db>,

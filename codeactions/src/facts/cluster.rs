@@ -28,7 +28,7 @@ use crate::edit::builder::EditBuilder;
 use crate::facts::site::{Site, function_around};
 use crate::runtime::is_header;
 
-/// A function with what is asked of its text.
+/// A function with the answers that its text gives.
 pub struct Function<'db> {
     /// The database.
     pub db: &'db dyn Db,

@@ -60,7 +60,7 @@ struct Assumption {
     against: Against,
 }
 
-/// Those assumptions of the launches of a function that the accesses which they name speak against for sure: one grid reads,
+/// Those assumptions of the launches of a function that the accesses which they name contradict for sure: one grid reads,
 /// changes or frees what another one writes. Two that only write, or only update atomically, may be meant to.
 pub fn refuted<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Reason> {
     let ids = (0..launches(db, function).len() as u32).map(|index| LaunchId { function, index });
@@ -433,7 +433,7 @@ fn known<'db>(site: &Site<'db>) -> Option<&'db Order<'db>> {
     order(site.db, site.parent).get(site.id.index as usize)
 }
 
-/// Two accesses that speak against an assumption.
+/// Two accesses that contradict an assumption.
 fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
     let place = |touch: &Touch<'_>| place_of(site, touch.function, touch.span, touch.kind);
     if a == b {

@@ -5,7 +5,7 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::facts::launch::{Bound, LaunchId, in_recursion, launch_counts, pending_launch_limit};
 use gridfuse_analysis::hir::items::FunctionItem;
 
-/// The assumption that not too many launches are pending, with what speaks against it.
+/// The assumption that not too many launches are pending, with what contradicts it.
 pub fn most_pending(db: &dyn Db, file: SourceFile, why: &str) -> String {
     let room = match pending_launch_limit(db, file) {
         Some(limit) => format!("at most {limit} grids are pending at a time"),

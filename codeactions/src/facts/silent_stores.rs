@@ -28,7 +28,7 @@ pub struct Store {
     pub value: ExprId,
 }
 
-/// A child has such stores, and nothing speaks against a look, so that there is something to gain.
+/// A child has such stores, and nothing rules out a look, so that there is something to gain.
 pub fn has_some(db: &dyn Db, child: FunctionItem<'_>) -> bool {
     let worker = worker(db, child);
     let mut refusals = Refusals::default();

@@ -162,10 +162,7 @@ fn needs(wait: &Wait<'_>, waited: &Waited<'_>) -> Vec<Reason> {
             let place = doubt
                 .place
                 .map_or_else(|| wait.here(), |(function, span)| in_function(wait.db, function, span));
-            add(
-                format!("that what follows doesn't need the wait isn't proven: {}", doubt.reason),
-                place,
-            );
+            add(format!("perhaps what follows needs the wait: {}", doubt.reason), place);
             if let Some((child, parent)) = &doubt.pair {
                 for one in [child, parent] {
                     let (text, place) = touch(wait, one);

@@ -1,4 +1,4 @@
-//! `aggregate-grid-stream`: what differs from `aggregate-grid` is that the host launches behind the parent, without waiting.
+//! `aggregate-grid-stream`: what differs from `aggregate-grid` is that the host launches after the parent, without waiting.
 
 use super::nesting::{NEST, QUICKSORT};
 use super::{program, refuses, rewrite, rewrite_files, with_child};

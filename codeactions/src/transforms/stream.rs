@@ -1,4 +1,4 @@
-//! What `aggregate-grid-stream` needs besides what all aggregation does: the host launches the children's grid right behind the
+//! What `aggregate-grid-stream` needs besides what all aggregation does: the host launches the children's grid right after the
 //! parent, before anything has run. So it has to know the block, the arguments that all launches share, and how many launches a
 //! thread has at most; and the blocks of that grid run one block of a child after the other, as when coarsened.
 
@@ -301,7 +301,7 @@ pub fn without_room(
     )
 }
 
-/// Whether the grid behind the parent may run the children's warps, and of these only what has something to do: the index of the
+/// Whether the grid after the parent may run the children's warps, and of these only what has something to do: the index of the
 /// parameter that says how many threads have. A block of the child is whole warps, whose threads have nothing to do with each other;
 /// and those from a number on that is passed at each launch do nothing. `split` are the arguments of the first of the launches.
 pub fn warps_alone(launches: &[&Site<'_>], child: &Child<'_>, split: &Split<'_>) -> Option<usize> {

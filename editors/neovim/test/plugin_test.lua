@@ -63,7 +63,7 @@ end)
 local graph_lines = vim.api.nvim_buf_get_lines(graph, 0, -1, false)
 local graph_text = table.concat(graph_lines, '\n')
 assert(graph_text:find('\nbfs_level: %d+ warning'), graph_text)
-assert(graph_text:find('\n  launches expand, up to blockDim %* gridDim per grid'), graph_text)
+assert(graph_text:find('\n  launches expand, up to blockDim%.x %* gridDim%.x per grid'), graph_text)
 for row, line in ipairs(graph_lines) do
   if line:find('launches expand', 1, true) then
     vim.api.nvim_win_set_cursor(0, { row, 0 })

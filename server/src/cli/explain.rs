@@ -15,7 +15,7 @@ use super::site::{At, launches_at, list_places, named_place};
 use super::wrapped::wrapped;
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::collected::collectors;
-use crate::describe::{Describe, dependence_rows, launchers, plural, recursion, told_rewrites};
+use crate::describe::{Describe, dependence_rows, launchers, placed, plural, recursion, told_rewrites};
 use crate::glance::{Glance, glance, glance_at_collected};
 use crate::launches::{LaunchSite, in_file, place_in};
 use crate::made::REVERT;
@@ -199,8 +199,8 @@ fn at(place: &Place) -> String {
 
 fn note(note: &Note, home: &Place) -> String {
     match &note.place {
-        Some(place) if place.path == home.path => format!("{} (line {})", note.text, place.start.line),
-        Some(place) => format!("{} ({})", note.text, at(place)),
+        Some(place) if place.path == home.path => placed(&note.text, &format!("line {}", place.start.line)),
+        Some(place) => placed(&note.text, &at(place)),
         None => note.text.clone(),
     }
 }
@@ -260,11 +260,15 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
             "tiny" => " (tiny)",
             _ => "",
         };
+        // Grids of different sizes have no number for all.
+        let all = match count.total_threads.as_str() {
+            "unbounded" => String::new(),
+            threads => format!("; {threads} in all"),
+        };
         writeln!(
             out,
-            "  child grid  {}{size}; {} in all",
-            plural(&count.child_threads, "thread"),
-            count.total_threads
+            "  child grid  {}{size}{all}",
+            plural(&count.child_threads, "thread")
         )?;
     }
     writeln!(out, "  recursive   {}", recursion(&launch.count))?;

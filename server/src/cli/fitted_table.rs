@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn rows_take_one_line() -> io::Result<()> {
         let mut table = FittedTable::new(&["", "value", "why", "loop"], 2);
-        let long = "read from `row`, which may change here (line 49)";
+        let long = "read from `row`, which line 49 may change";
         table.row(words(&["grid", "(count + 127) / 128", "no"]), words(&[long]));
         table.row(words(&["block", "128", "no"]), Vec::new());
         table.row(words(&["col", "col", "no"]), words(&["a parameter"]));

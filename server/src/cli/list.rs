@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use clap::Args;
-use comfy_table::{ContentArrangement, Table, presets};
 use gridfuse_analysis::base::closest::closest;
 use gridfuse_analysis::diagnostics::KINDS;
 use gridfuse_codeactions::api::rewrite::Rewrite;
 use gridfuse_codeactions::handlers::REWRITES;
 
+use super::fitted_table::known_width;
 use super::output::json;
+use super::wrapped::hanging;
 use super::{CLEAN, CliError, CliResult, Format};
 use crate::schema::{self, ListReport, ListedDiagnostic, ListedOption, ListedRewrite};
 
@@ -92,24 +93,26 @@ pub fn run(args: &ListArgs, out: &mut dyn Write) -> CliResult {
 
 /// A line for each.
 fn overview(report: &ListReport, out: &mut dyn Write) -> io::Result<()> {
-    let mut diagnostics = columns();
-    for kind in &report.diagnostics {
+    let diagnostics = report.diagnostics.iter().map(|kind| {
         let severity = format!("{:?}", kind.severity).to_lowercase();
-        diagnostics.add_row([kind.id, &severity, &first_sentence(kind.doc)]);
-    }
-    writeln!(out, "Diagnostics\n{}\n", diagnostics.trim_fmt())?;
+        [kind.id.to_owned(), severity, first_sentence(kind.doc)]
+    });
+    writeln!(out, "Diagnostics\n{}", columns(&diagnostics.collect::<Vec<_>>()))?;
     let groups = [
         ("launch", "Rewrites of a launch by device code"),
         ("place", "Rewrites of what stands at a place"),
     ];
     for (at, heading) in groups {
-        let mut rewrites = columns();
-        for rewrite in report.rewrites.iter().filter(|rewrite| rewrite.at == at) {
-            let options = rewrite.options.iter();
-            let options: Vec<String> = options.map(|o| format!("--set {}={}", o.name, o.default)).collect();
-            rewrites.add_row([rewrite.id, rewrite.title, &options.join(" ")]);
-        }
-        writeln!(out, "{heading}\n{}\n", rewrites.trim_fmt())?;
+        let rewrites = report
+            .rewrites
+            .iter()
+            .filter(|rewrite| rewrite.at == at)
+            .map(|rewrite| {
+                let options = rewrite.options.iter();
+                let options: Vec<String> = options.map(|o| format!("--set {}={}", o.name, o.default)).collect();
+                [rewrite.id.to_owned(), rewrite.title.to_owned(), options.join(" ")]
+            });
+        writeln!(out, "{heading}\n{}", columns(&rewrites.collect::<Vec<_>>()))?;
     }
     writeln!(
         out,
@@ -117,13 +120,32 @@ fn overview(report: &ListReport, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Columns without lines between them, as wide as what is in them.
-fn columns() -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table
+/// A last column that has less room than this stands below the others.
+const LEAST_ROOM: usize = 32;
+
+/// Columns without lines between them, as wide as what is in them; the last one is continued below itself where the terminal is narrower.
+fn columns(rows: &[[String; 3]]) -> String {
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let (first, second) = (width(0), width(1));
+    let has_room = known_width().is_none_or(|width| first + second + LEAST_ROOM <= width);
+    let mut out = String::new();
+    for [id, what, last] in rows {
+        let begins = match has_room || last.is_empty() {
+            true => format!(" {id:<first$}  {what:<second$}  "),
+            false => {
+                out.push_str(&format!(" {id:<first$}  {what}\n"));
+                " ".repeat(first + 3)
+            }
+        };
+        out.push_str(hanging(&begins, last).trim_end());
+        out.push('\n');
+    }
+    out
 }
 
 /// On one line, without its full stop.

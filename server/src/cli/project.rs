@@ -269,7 +269,7 @@ fn read_all(paths: &[PathBuf], includes: &Includes, shown: &Shown) -> Result<Ask
             if !files::may_be_cuda(&path, &text) {
                 let suffixes = suffixes();
                 warning(&format!(
-                    "{} is no CUDA file: its name ends in none of {suffixes}, and no kernel or launch is in it",
+                    "{} is no CUDA file: its name ends in none of {suffixes}",
                     given.display()
                 ));
                 asked.incomplete = true;

@@ -1,6 +1,6 @@
 //! Source snippets with carets, in the style of rustc.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
@@ -55,6 +55,8 @@ pub struct Assumed {
     offers: BTreeMap<String, usize>,
     /// What has a number: it's the index, from 1.
     told: Vec<String>,
+    /// The commands of the offers that have been told: several findings may be about one launch.
+    offered: BTreeSet<Vec<String>>,
 }
 
 impl Assumed {
@@ -69,12 +71,21 @@ impl Assumed {
         assumed
     }
 
+    /// The offers that no finding has told so far, and those that one has.
+    fn split<'f>(&mut self, fixes: &'f [Fix]) -> (Vec<&'f Fix>, Vec<&'f Fix>) {
+        fixes.iter().partition(|fix| self.offered.insert(fix.command.clone()))
+    }
+
     /// What an offer assumes, a line each; the numbers are one line. What they stand for is added to `numbered`,
     /// unless it is there.
     fn lines(&mut self, fix: &Fix, numbered: &mut Vec<String>) -> Vec<String> {
         let (mut numbers, mut lines) = (Vec::new(), Vec::new());
-        for text in distinct(fix) {
-            if self.offers.get(text).is_none_or(|offers| *offers < 2) {
+        let distinct = distinct(fix);
+        let is_shared = |text: &&str| self.offers.get(*text).is_some_and(|offers| *offers > 1);
+        // Those of one offer have numbers, or none of them has.
+        let has_numbers = distinct.iter().any(is_shared);
+        for text in distinct {
+            if !has_numbers {
                 lines.push(text.to_string());
                 continue;
             }
@@ -223,11 +234,17 @@ impl Snippets<'_> {
                 .map(|related| self.note(&related.message, Some(related.place))),
         );
         let mut numbered: Vec<String> = Vec::new();
-        for fix in fixes {
+        let (new, told) = assumed.split(fixes);
+        for fix in new {
             let mut text = format!("{}: {}", fix.title, shell(&fix.command));
             for line in assumed.lines(fix, &mut numbered) {
                 text.push_str(&format!("\n      assumes {line}"));
             }
+            groups.push(Group::with_title(Level::HELP.secondary_title(text)));
+        }
+        if !told.is_empty() {
+            let told: Vec<String> = told.iter().map(|fix| format!("`{}`", fix.rewrite)).collect();
+            let text = format!("what is offered above mends this, too: {}", told.join(", "));
             groups.push(Group::with_title(Level::HELP.secondary_title(text)));
         }
         if !numbered.is_empty() {
@@ -312,8 +329,24 @@ mod tests {
         let mut numbered = Vec::new();
         let lines: Vec<_> = fixes.iter().map(|fix| assumed.lines(fix, &mut numbered)).collect();
         let none: [&str; 0] = [];
-        assert_eq!(lines, [&["(1) (2)"][..], &["(2)", "c"], &none, &["(2) (1)"]]);
-        assert_eq!(numbered, ["(1) a", "(2) b"]);
+        assert_eq!(lines, [&["(1) (2)"][..], &["(3) (2)"], &none, &["(2) (1)"]]);
+        assert_eq!(numbered, ["(1) a", "(2) b", "(3) c"]);
+    }
+
+    #[test]
+    fn an_offer_for_several_findings_is_told_once() {
+        let offer = |command: &str| Fix {
+            command: vec![command.to_owned()],
+            ..fix(&[])
+        };
+        let fixes = [offer("one"), offer("two")];
+        let mut assumed = Assumed::of(&fixes);
+        assert_eq!(assumed.split(&fixes[..1]).0.len(), 1);
+        let (new, told) = assumed.split(&fixes);
+        assert_eq!(
+            (&new[0].command, &told[0].command),
+            (&fixes[1].command, &fixes[0].command)
+        );
     }
 
     #[test]

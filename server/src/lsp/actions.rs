@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
-use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::in_recursion;
-use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::refusal::{Ineligible, Reason};
 use gridfuse_codeactions::api::rewrite::{Launches, Options, Rewrite, Target, Undo, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::{TextEdit, apply_to_text};
@@ -32,7 +33,7 @@ use crate::collected::{self, in_order, launches_others};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
-use crate::glance::may_be_best;
+use crate::glance::{brief, decisive, may_be_best};
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, function_at, overlap, overlapping, place_in, wait_for};
 use crate::leftover::{self, Edited};
 use crate::line_index::line_index;
@@ -102,7 +103,7 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
     offers.retain(|offer| offer.action.kind.as_ref().is_none_or(wanted));
     let mut offers = each_once(offers);
     // Fixes of what is found here, then the rest; the order within is the table's: the best first.
-    offers.sort_by_key(|offer| !offer.is_fix());
+    offers.sort_by_key(|offer| (!offer.is_fix(), offer.action.is_preferred.is_none()));
     let mut actions: Vec<CodeAction> = offers.into_iter().map(|offer| offer.action).collect();
     if wanted(&CodeActionKind::EMPTY) {
         actions.extend(run_on_gpu(snapshot, uri, file, range, &here));
@@ -381,7 +382,9 @@ fn of_launch(
                 ..CodeAction::default()
             };
             let refused = match verdict {
-                Verdict::Ineligible(reasons) => Some(join(reasons)),
+                Verdict::Ineligible(reasons) => {
+                    Some(decisive(rewrite.id, reasons).map_or_else(String::new, |reason| brief(&reason.text)))
+                }
                 Verdict::Assumes(reasons) => {
                     action.title = title(&own, reasons);
                     None
@@ -435,9 +438,18 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
         .filter(|diagnostic| overlap(diagnostic.place.range, range))
         .collect();
     let mut offer = |fix: &Rewrite, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
-        let applied = fix.apply(db, place, &Options::default()).ok();
+        let applied = fix.apply(db, place, &Options::default());
         let kept = || (fix.id == REVERT).then(|| kept_at(snapshot, place)).flatten();
-        let Some(mut edit) = applied.or_else(kept) else { return };
+        let mut edit = match applied {
+            Ok(edit) => edit,
+            Err(refusal) => match kept() {
+                Some(edit) => edit,
+                // A finding with nothing in its menu looks like a fault of the editor.
+                None => {
+                    return found.extend(mends.and_then(|mended| not_mended(snapshot, fix, fixes, mended, &refusal)));
+                }
+            },
+        };
         // What isn't taken back needn't be remembered: that looks at every file.
         match fix.undo {
             _ if fix.id == REVERT => {
@@ -448,11 +460,14 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
             Undo::Not(_) => {}
             _ => snapshot.remember(&edit),
         }
-        let proven = edit.assumptions.is_empty();
+        let proven = edit.assumptions.is_empty() && fix.unattended;
+        // An error has to be mended one way or another.
+        let is_only_way =
+            |mended: &diagnostic::Diagnostic| mended.severity == Severity::Error && mended.rewrites == [fix.id];
         let Ok(told) = workspace_edit(snapshot, &edit, fix.title) else {
             return;
         };
-        let preferred = proven && mends.is_some() && fix.unattended && snapshot.session.preferred_actions;
+        let preferred = mends.is_some_and(|mended| proven || is_only_way(mended)) && snapshot.session.preferred_actions;
         let action = CodeAction {
             title: title(fix.title, &edit.assumptions),
             kind: Some(kind_of(fix, fixes && mends.is_some())),
@@ -482,10 +497,49 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
         }
     }
     let collected = collected::overlapping(db, file, range);
-    for fix in in_order(collected.first().map(|found| &found.collector)) {
-        offer(fix, FileRange { file, range }, None);
+    let elsewhere = match collected.is_empty() {
+        true => collected::around(db, file, range),
+        false => None,
+    };
+    let nearest = collected.first().or(elsewhere.as_ref().map(|(launch, _)| launch));
+    for fix in in_order(nearest.map(|found| &found.collector)) {
+        let place = FileRange { file, range };
+        // What is about a launch stands in the menus of the launch, of its collector and of the head of its kernel: before the rewrite, too,
+        // it was in none of the lines between.
+        let between = elsewhere.as_ref().filter(|(_, is_between)| *is_between);
+        if between.is_some_and(|(launch, _)| is_about(db, fix, place, launch.place(db))) {
+            continue;
+        }
+        offer(fix, place, None);
     }
     found
+}
+
+/// A rewrite does at `place` what it does at a launch elsewhere.
+fn is_about(db: &Database, fix: &Rewrite, place: FileRange, launch: FileRange) -> bool {
+    let result = |at: FileRange| fix.apply(db, at, &Options::default()).ok().as_ref().map(result_of);
+    result(place).is_some_and(|here| result(launch) == Some(here))
+}
+
+/// A fix of a finding that can't be done here, with the reason, for clients that show such.
+fn not_mended(
+    snapshot: &Snapshot,
+    fix: &Rewrite,
+    fixes: bool,
+    mended: &diagnostic::Diagnostic,
+    refusal: &Ineligible,
+) -> Option<Offer> {
+    let reason = decisive(fix.id, &refusal.0).filter(|_| snapshot.session.disabled_actions)?;
+    let action = CodeAction {
+        title: fix.title.to_owned(),
+        kind: Some(kind_of(fix, fixes)),
+        diagnostics: Some(vec![snapshot.diagnostic(mended)]),
+        disabled: Some(CodeActionDisabled {
+            reason: brief(&reason.text),
+        }),
+        ..CodeAction::default()
+    };
+    Some(Offer { action, result: None })
 }
 
 /// What stands in most programs that a rewrite has made.

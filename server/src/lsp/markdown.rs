@@ -5,7 +5,7 @@ use std::path::Path;
 use gridfuse_analysis::base::place::FileRange;
 
 use super::state::Snapshot;
-use crate::describe::Describe;
+use crate::describe::{Describe, placed};
 use crate::line_index::line_index;
 use crate::schema::{Note, Place};
 
@@ -55,7 +55,7 @@ pub fn link(place: &Place, home: &str) -> String {
 /// A statement with the link to its place.
 pub fn note(note: &Note, home: &str) -> String {
     match &note.place {
-        Some(place) => format!("{} ({})", words(&note.text), link(place, home)),
+        Some(place) => placed(&words(&note.text), &link(place, home)),
         None => words(&note.text),
     }
 }

@@ -198,7 +198,7 @@ pub fn child_footprint<'db>(db: &'db dyn Db, function: FunctionItem<'db>, index:
 fn recursive<'db>(db: &'db dyn Db, _: salsa::Id, function: FunctionItem<'db>) -> Arc<Footprint<'db>> {
     Arc::new(Footprint {
         gaps: vec![Gap {
-            reason: "it is recursive".to_owned(),
+            reason: format!("`{}` is recursive", function.name(db)),
             function,
             span: function.signature(db).name_span,
             at: None,

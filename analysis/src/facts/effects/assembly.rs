@@ -1,4 +1,4 @@
-//! What is asked of inline assembly.
+//! Questions about inline assembly.
 
 use crate::base::place::FileRange;
 use crate::hir::assembly::assembly_may_have;

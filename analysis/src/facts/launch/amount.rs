@@ -14,7 +14,7 @@ pub struct Amount {
 pub enum Bound {
     /// A number.
     Constant(u64),
-    /// An expression over the launching function's variables: `(end - begin) * blockDim`.
+    /// An expression over the launching function's variables: `(end - begin) * blockDim.x`.
     Symbolic(String),
     /// None was found.
     Unbounded,

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use super::amount::{Amount, Bound, divisor, summand};
 use super::config::{constant_value, is_signed};
+use super::launchers::launched_dimensions;
 use super::pins::Pins;
 use super::places::{Places, statement_places};
 use super::repeats::Repeats;
-use super::shared_loops::{Shared, Sharing, shared_loop};
+use super::shared_loops::{Shared, Sharing, shared_by_head, shared_loop};
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
 use crate::base::budget::CALLEES;
 use crate::base::db::Db;
@@ -19,7 +20,7 @@ use crate::facts::callee::library_called;
 use crate::facts::dependence::{Integer, Interval, exposed, integer};
 use crate::facts::effects::may_end_the_program;
 use crate::facts::uniformity::memory::Places as TypePlaces;
-use crate::facts::uniformity::{changes_around, immutable_parameter, uniformity};
+use crate::facts::uniformity::{Level, changes_around, immutable_parameter, uniformity};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
 use crate::hir::walk::{operands, parts};
@@ -56,7 +57,7 @@ pub struct LaunchCount {
     pub per_thread: Amount,
     /// By one block. For a device function: called once by every thread.
     pub per_block: Amount,
-    /// By one grid; in terms of `gridDim` and `blockDim` where they aren't the same at all launches of the parent.
+    /// By one grid; in terms of `gridDim.x` and `blockDim.x` where they aren't the same at all launches of the parent.
     pub per_grid: Amount,
     /// The condition that keeps threads from launching, but for one that only picks one thread of a warp, block or grid.
     pub guard: Option<Span>,
@@ -206,13 +207,16 @@ impl<'db> Counter<'_, 'db> {
                 at_most: Bound::Symbolic(text.to_owned()),
             },
         };
-        let threads = symbolic(size.threads, "blockDim");
-        let blocks = symbolic(size.blocks, "gridDim");
+        let threads = symbolic(size.threads, &self.own_size(Builtin::BlockDim));
+        let blocks = symbolic(size.blocks, &self.own_size(Builtin::GridDim));
         let one = Amount::exactly(1);
         let (in_block, of_grid) = match who {
             Launchers::ManyThreads => (threads, blocks),
             Launchers::OnePerWarp => (
-                symbolic(size.threads.map(|n| n.div_ceil(WARP)), "blockDim / 32"),
+                symbolic(
+                    size.threads.map(|n| n.div_ceil(WARP)),
+                    &format!("{} / {WARP}", divisor(&self.own_size(Builtin::BlockDim))),
+                ),
                 blocks,
             ),
             Launchers::OnePerBlock => (one, blocks),
@@ -251,9 +255,15 @@ impl<'db> Counter<'_, 'db> {
             per_grid.at_most = Bound::Unbounded;
         }
         let child_threads = self.threads_of(&facts.grid, &facts.block);
-        let all_threads = match numbers_threads(&child_threads) || child_threads.mentions("blockIdx") {
-            true => per_grid.at_most.times(&Bound::Unbounded),
-            false => per_grid.at_most.times(&child_threads),
+        // Nor does the size of one child grid say anything of all, where they have different ones.
+        let one_size = [&facts.grid.operand, &facts.block.operand]
+            .iter()
+            .all(|size| size.uniformity.level <= Level::Grid && !size.changes_in_loop);
+        let one_grid = per_grid.at_most == Bound::Constant(1);
+        let all_threads = match &child_threads {
+            Bound::Symbolic(_) if !one_size && !one_grid => per_grid.at_most.times(&Bound::Unbounded),
+            size if numbers_threads(size) || size.mentions("blockIdx") => per_grid.at_most.times(&Bound::Unbounded),
+            size => per_grid.at_most.times(size),
         };
         LaunchCount {
             per_thread: guarded(launching, pinned),
@@ -478,9 +488,67 @@ impl<'db> Counter<'_, 'db> {
 
     /// How many iterations a shared loop has in all.
     fn limit(&self, shared: Shared) -> Bound {
-        match self.constant(shared.limit).map(u64::try_from) {
-            Some(Ok(n)) => Bound::Constant(n),
-            _ => Bound::Symbolic(self.source(shared.limit)),
+        let first = shared.first.map(|first| (first, self.constant(first)));
+        match (self.constant(shared.limit), first) {
+            (Some(limit), None | Some((_, Some(0)))) if u64::try_from(limit).is_ok() => {
+                Bound::Constant(u64::try_from(limit).unwrap_or_default())
+            }
+            (_, None) => Bound::Symbolic(self.source(shared.limit)),
+            (_, Some((first, _))) => Bound::Symbolic(self.difference(shared.limit, first).plus(0)),
+        }
+    }
+
+    /// Sizes that all launches of the kernel give, in the dimensions that they have: `gridDim.x * gridDim.y`. Where they can't be seen, what
+    /// the code reads tells which dimensions these are.
+    fn own_size(&self, size: Builtin) -> String {
+        let (threads, blocks, _) = launched_dimensions(self.db, self.function);
+        let (name, position, dims) = match size {
+            Builtin::BlockDim => ("blockDim", "threadIdx", threads),
+            _ => ("gridDim", "blockIdx", blocks),
+        };
+        let reads = |axis: &str| {
+            [name, position]
+                .iter()
+                .any(|name| self.text.contains(&format!("{name}.{axis}")))
+        };
+        let is_seen = !launch_sites_of(self.db, self.function).is_empty();
+        let others = ["y", "z"].iter().zip([dims[1], dims[2]]);
+        let others = others.filter(|(axis, several)| if is_seen { *several } else { reads(axis) });
+        let mut text = format!("{name}.x");
+        for (axis, _) in others {
+            text.push_str(&format!(" * {name}.{axis}"));
+        }
+        text
+    }
+
+    /// `high - low`, with constants taken together.
+    fn difference(&self, high: ExprId, low: ExprId) -> Linear {
+        let mut difference = self.linear(high);
+        match self.constant(low) {
+            Some(low) => difference.plus -= low,
+            None => difference.text.push_str(&format!(" - {}", self.factor(low))),
+        }
+        difference
+    }
+
+    /// What is added to the rest of a sum, if that is a constant: `n - 1`.
+    fn linear(&self, expr: ExprId) -> Linear {
+        let body = self.body;
+        let (rest, plus) = match body.expr(body.strip_parens(expr)).kind {
+            ExprKind::Binary(BinOp::Add, a, b) => (a, self.constant(b)),
+            ExprKind::Binary(BinOp::Sub, a, b) => (a, self.constant(b).map(|n| -n)),
+            _ => (expr, None),
+        };
+        // Far from where it would overflow.
+        match plus.filter(|n| n.unsigned_abs() < 1 << 31) {
+            Some(plus) => Linear {
+                text: summand(&self.source(rest)),
+                plus,
+            },
+            None => Linear {
+                text: summand(&self.source(expr)),
+                plus: 0,
+            },
         }
     }
 
@@ -509,7 +577,7 @@ impl<'db> Counter<'_, 'db> {
             None if signature.template_types.contains(&ty.base) || ty.base == "auto" => None,
             None => return None,
         };
-        let (up, by, mut by_text) = self.step(step, variable)?;
+        let (up, mut by, mut by_text) = self.step(step, variable)?;
         let (op, limit) = match &body.expr(body.strip_parens(cond)).kind {
             ExprKind::Binary(op, a, b) if local(body, *a) == Some(variable) => (*op, *b),
             ExprKind::Binary(op, a, b) if local(body, *b) == Some(variable) => (mirrored(*op)?, *a),
@@ -551,32 +619,40 @@ impl<'db> Counter<'_, 'db> {
         if op == BinOp::Ne && counter.is_some_and(|(_, _, holds_all)| !holds_all) {
             return None;
         }
-        let shared = self.shared_loop(stmt);
+        let shared = shared_by_head(self.db, self.function, self.body, stmt);
         if let Some(shared) = shared {
-            by_text = match shared.sharing {
-                Sharing::Threads => "gridDim.x * blockDim.x",
-                Sharing::Blocks => "gridDim.x",
-                Sharing::BlockThreads => "blockDim.x",
-            }
-            .to_owned();
+            let size = self.parent_size(Launchers::ManyThreads);
+            let (known, text) = match shared.sharing {
+                Sharing::Threads => (
+                    size.blocks
+                        .zip(size.threads)
+                        .map(|(blocks, threads)| blocks.saturating_mul(threads)),
+                    "gridDim.x * blockDim.x",
+                ),
+                Sharing::Blocks => (size.blocks, "gridDim.x"),
+                Sharing::BlockThreads => (size.threads, "blockDim.x"),
+            };
+            by = known.filter(|n| *n > 0).map(i128::from);
+            by_text = by.map_or(text.to_owned(), |by| by.to_string());
         }
-        let mut text = match self.constant(low) {
-            // Rounded up, it is for the thread that begins first.
-            _ if shared.is_some() => summand(&self.source(high)),
-            Some(0) => summand(&self.source(high)),
-            _ if of == Of::AnyThread && self.numbers_a_thread(low) => summand(&self.source(high)),
-            _ => format!("{} - {}", summand(&self.source(high)), self.factor(low)),
+        let distance = match shared {
+            // Rounded up, it is for the thread that begins first: also where the threads don't agree on the limits.
+            Some(Shared { first: Some(first), .. }) => self.difference(high, first),
+            Some(_) => self.linear(high),
+            None if of == Of::AnyThread && self.numbers_a_thread(low) => self.linear(high),
+            None => self.difference(high, low),
         };
         // `a + b - 1` over `b` is the quotient, rounded up: the last iteration may be for less than a whole step.
-        let more = by.unwrap_or(0) - 1 + i128::from(inclusive);
-        match by {
-            Some(1) if !inclusive => {}
-            Some(_) => text.push_str(&format!(" + {more}")),
-            None if inclusive => text.push_str(&format!(" + {by_text}")),
-            None => text.push_str(&format!(" + {by_text} - 1")),
-        }
+        let more = i128::from(inclusive) - 1;
+        let mut text = match by {
+            Some(by) => distance.plus(by + more),
+            None => {
+                let text = format!("{} + {by_text}", distance.text);
+                Linear { text, ..distance }.plus(more)
+            }
+        };
         if by != Some(1) {
-            text = format!("({text}) / {}", divisor(&by_text));
+            text = format!("{} / {}", Bound::Symbolic(text).factor(), divisor(&by_text));
         }
         Some(Amount::up_to(Bound::Symbolic(text)))
     }
@@ -867,6 +943,23 @@ impl<'db> Counter<'_, 'db> {
     }
 }
 
+/// An expression and a constant.
+struct Linear {
+    text: String,
+    plus: i128,
+}
+
+impl Linear {
+    /// The sum of it and `more`, as one writes it: `n + 1`, `n - 1`, `n`.
+    fn plus(&self, more: i128) -> String {
+        match self.plus.saturating_add(more) {
+            0 => self.text.clone(),
+            n if n < 0 => format!("{} - {}", self.text, n.unsigned_abs()),
+            n => format!("{} + {n}", self.text),
+        }
+    }
+}
+
 fn volume(constant: Option<[u64; 3]>) -> Option<u64> {
     constant.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z))
 }
@@ -1006,9 +1099,9 @@ mod tests {
             counts("for (int i = threadIdx.x; i < n; i += 5) child<<<1, 32>>>(out);"),
             [
                 "up to (n - threadIdx.x + 4) / 5",
-                "up to ((n + 4) / 5) * blockDim",
-                "up to (((n + 4) / 5) * blockDim) * gridDim",
-                "((((n + 4) / 5) * blockDim) * gridDim) * 32",
+                "up to ((n + 4) / 5) * blockDim.x",
+                "up to (((n + 4) / 5) * blockDim.x) * gridDim.x",
+                "((((n + 4) / 5) * blockDim.x) * gridDim.x) * 32",
             ]
         );
         assert_eq!(
@@ -1019,5 +1112,89 @@ mod tests {
             counts("if (threadIdx.x == 0) child<<<row[blockIdx.x], 32>>>(out);")[3],
             "unbounded"
         );
+        // Each thread launches a grid of a size of its own.
+        assert_eq!(
+            counts("int count = row[threadIdx.x]; child<<<count, 32>>>(out);")[3],
+            "unbounded"
+        );
+        assert_eq!(counts("child<<<n, 32>>>(out);")[3], "blockDim.x * gridDim.x * n * 32");
+        assert_eq!(
+            counts("if (threadIdx.x + blockIdx.x == 0) child<<<row[0], 32>>>(out);")[3],
+            "row[0] * 32"
+        );
+    }
+
+    #[test]
+    fn constants_are_taken_together() {
+        let thread = |parent: &str| counts(parent).first().cloned().unwrap_or_default();
+        for (head, expected) in [
+            ("int i = 0; i < n - 1; i += 2", "up to n / 2"),
+            ("int i = 0; i <= n; ++i", "up to n + 1"),
+            ("int i = 2; i <= 2 * n; ++i", "up to 2 * n - 1"),
+            ("int i = 1; i < n + 1; ++i", "up to n"),
+            ("int i = n - 1; i >= 0; i -= 2", "up to (n + 1) / 2"),
+            ("int i = n / 2; i < n; ++i", "up to n - (n / 2)"),
+            (
+                "int i = 1; i < n; i += gridDim.x",
+                "up to (n + gridDim.x - 2) / gridDim.x",
+            ),
+        ] {
+            assert_eq!(
+                thread(&format!("for ({head}) child<<<1, 32>>>(out);")),
+                expected,
+                "{head}"
+            );
+        }
+    }
+
+    #[test]
+    fn sizes_are_told_in_the_dimensions_that_they_have() {
+        let launched = |config: &str, parent: &str| {
+            counts(&format!(
+                "{parent} }} void host(int* out, int n) {{ parent<<<{config}>>>(out, out, n);"
+            ))
+        };
+        let child = "child<<<1, 32>>>(out);";
+        assert_eq!(launched("n, 64", child)[2], "64 to 64 * gridDim.x");
+        assert_eq!(
+            launched("dim3(n, n), dim3(8, 8)", child)[2],
+            "64 to 64 * gridDim.x * gridDim.y"
+        );
+        // Nobody launches it: the code reads two dimensions of blocks.
+        assert_eq!(
+            counts(&format!("if (threadIdx.y < 3) {child}"))[1],
+            "up to blockDim.x * blockDim.y"
+        );
+    }
+
+    #[test]
+    fn loops_that_are_shared_are_told_with_the_sizes_of_all_launches() {
+        let launched = |parent: &str| {
+            counts(&format!(
+                "{parent} }} void host(int* out, int n) {{ parent<<<8, 128>>>(out, out, n);"
+            ))
+        };
+        // Each thread begins somewhere else.
+        let own = "int begin = row[threadIdx.x]; for (int i = begin + threadIdx.x; i < n; i += blockDim.x) child<<<1, 32>>>(out);";
+        let expected = ["up to (n - begin + 127) / 128", "up to ((n - begin + 127) / 128) * 128"];
+        assert_eq!(launched(own)[..2], expected);
+        let grid_stride = "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) child<<<1, 32>>>(out);";
+        let expected = [
+            "up to (n + 1023) / 1024",
+            "up to ((n + 1023) / 1024) * 128",
+            "up to n",
+            "n * 32",
+        ];
+        assert_eq!(launched(grid_stride), expected);
+        // From a number on that is the same for the block.
+        let block_stride =
+            "int begin = n / 2; for (int i = begin + threadIdx.x; i < n; i += blockDim.x) child<<<1, 32>>>(out);";
+        let expected = [
+            "up to (n - begin + 127) / 128",
+            "up to n - begin",
+            "up to (n - begin) * 8",
+            "((n - begin) * 8) * 32",
+        ];
+        assert_eq!(launched(block_stride), expected);
     }
 }

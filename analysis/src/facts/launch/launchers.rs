@@ -80,7 +80,7 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
 
 /// Whether [`LaunchFacts::launchers`](super::LaunchFacts::launchers) and [`who_launches`] take something for granted: that blocks
 /// (or the grid, where one thread of the grid launches) have no dimension but those that the launching function mentions, so that
-/// `if (threadIdx.x == 0)` leaves one thread of a block. The launches in sight don't speak against it; it is taken for granted where
+/// `if (threadIdx.x == 0)` leaves one thread of a block. The launches in sight don't contradict it; it is taken for granted where
 /// they aren't all launches, where there is none, or where nothing is known of a size (a parameter of type `dim3`). For a diagnostic
 /// that is good enough. A rewrite that relies on there being one launcher has to say so as an assumption, or to treat the launch as
 /// one by many threads.

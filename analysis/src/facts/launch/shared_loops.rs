@@ -27,8 +27,10 @@ pub(super) enum Sharing {
 pub(super) struct Shared {
     /// Who shares them.
     pub sharing: Sharing,
-    /// They are numbered from 0 to this, without it.
+    /// They are numbered up to this, without it.
     pub limit: ExprId,
+    /// From this on, where it isn't 0.
+    pub first: Option<ExprId>,
 }
 
 /// How the iterations of a loop are shared, if they are. That its variable changes by nothing but its step, the caller has seen.
@@ -38,15 +40,28 @@ pub(super) fn shared_loop<'db>(
     body: &Body,
     stmt: StmtId,
 ) -> Option<Shared> {
-    let shared = written_as_shared(db, function, body, stmt)?;
-    // All who share have to agree on where it ends, and nobody else may be there, in another dimension.
-    let level = uniformity(db, function).exprs.get(&shared.limit)?.level;
-    let (agreed, one) = (level <= Level::Grid, only_in_x(db, function));
+    let shared = shared_by_head(db, function, body, stmt)?;
+    // All who share have to agree on where it begins and ends.
+    let levels = uniformity(db, function);
+    let mut level = levels.exprs.get(&shared.limit)?.level;
+    if let Some(first) = shared.first {
+        level = level.max(levels.exprs.get(&first)?.level);
+    }
     let agreed = match shared.sharing {
         Sharing::BlockThreads => level <= Level::Block,
-        _ => agreed,
+        _ => level <= Level::Grid,
     };
-    (agreed && one).then_some(shared)
+    agreed.then_some(shared)
+}
+
+/// The same, but those who share a loop may not agree on where it begins and ends: each goes over its own part of what it would do alone.
+pub(super) fn shared_by_head<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    stmt: StmtId,
+) -> Option<Shared> {
+    written_as_shared(db, function, body, stmt).filter(|_| only_in_x(db, function))
 }
 
 /// What a loop is written to go over where its head is that of a grid-stride loop: `n`. For people: nothing proves that its threads agree.
@@ -93,19 +108,23 @@ fn written_as_shared<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &B
     let seen = Seen { db, function, body };
     let from = decl.init.filter(|_| seen.keeps_numbers(decl.binding))?;
     use Builtin::{BlockDim, BlockIdx, GridDim, ThreadIdx};
+    let mut first = None;
     let sharing = if seen.is_sum(from) && seen.is_product(by, GridDim, BlockDim) {
         Sharing::Threads
     } else if seen.is_x(from, BlockIdx) && seen.is_x(by, GridDim) {
         Sharing::Blocks
     } else if seen.is_x(from, ThreadIdx) && seen.is_x(by, BlockDim) {
         Sharing::BlockThreads
+    } else if let Some(begin) = seen.before_thread(from).filter(|_| seen.is_x(by, BlockDim)) {
+        first = Some(begin);
+        Sharing::BlockThreads
     } else {
         return None;
     };
-    Some(Shared { sharing, limit })
+    Some(Shared { sharing, limit, first })
 }
 
-/// All launches of a kernel are known, and none has more than one dimension.
+/// Nobody else may be there, in another dimension: all launches of a kernel are known, and none has more than one dimension.
 fn only_in_x<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     let (threads, blocks, unclear) = launched_dimensions(db, function);
     let flat = [threads, blocks].iter().all(|dims| !dims[1] && !dims[2]);
@@ -158,6 +177,15 @@ impl Seen<'_, '_> {
         let value = self.value(expr);
         matches!(&self.body.expr(value).kind, ExprKind::Field { base, field, arrow: false }
             if field == "x" && matches!(self.body.expr(*base).kind, ExprKind::Name(Name::Builtin(b)) if b == wanted))
+    }
+
+    /// `begin` of `begin + threadIdx.x`.
+    fn before_thread(&self, expr: ExprId) -> Option<ExprId> {
+        match self.body.expr(self.body.strip_parens(expr)).kind {
+            ExprKind::Binary(BinOp::Add, a, b) if self.is_x(b, Builtin::ThreadIdx) => Some(a),
+            ExprKind::Binary(BinOp::Add, a, b) if self.is_x(a, Builtin::ThreadIdx) => Some(b),
+            _ => None,
+        }
     }
 
     fn is_product(&self, expr: ExprId, a: Builtin, b: Builtin) -> bool {

@@ -14,6 +14,7 @@ use super::written::{Origins, written};
 use crate::base::budget::UNIFORMITY_STEPS;
 use crate::base::db::Db;
 use crate::base::span::Span;
+use crate::facts::dependence::integer;
 use crate::facts::effects::{MemoryEffects, memory_effects};
 use crate::facts::hidden::{some_class_runs_unseen, symbol};
 use crate::facts::launch::is_scalar;
@@ -21,7 +22,7 @@ use crate::hir::flow::{
     BlockId, Condition, ControlDependence, Dominators, Flow, LoopId, Loops, Step, Terminator, divergent_joins,
 };
 use crate::hir::items::FunctionItem;
-use crate::hir::{BindingId, Body, ExprId, ExprKind, Storage};
+use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage};
 
 /// For whom a function is analysed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -683,8 +684,11 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                         continue;
                     }
                     let span = self.condition_span(x);
+                    // Several cases lead here.
+                    let ways = self.dependence.of[block.index()].iter();
+                    let only_way = ways.filter(|(branch, _)| *branch == x).count() == 1;
                     own.cause = self.causes.add(Cause {
-                        text: self.who_gets_here(x, edge),
+                        text: self.who_gets_here(x, edge, only_way),
                         span,
                     });
                     value = value.join(own).join(outer);
@@ -704,7 +708,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         }
     }
 
-    fn who_gets_here(&self, branch: BlockId, edge: u32) -> String {
+    fn who_gets_here(&self, branch: BlockId, edge: u32, only_way: bool) -> String {
         let Terminator::Branch { on, many, .. } = &self.flow.block(branch).end else {
             return String::new();
         };
@@ -712,9 +716,70 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         match on {
             Condition::Opaque(_) => "code that isn't understood may lead elsewhere".to_owned(),
             Condition::Range(_) => format!("only threads that are still in the loop over `{quoted}` get here"),
+            Condition::Expr(on) if *many => match self.case_of(*on, edge).filter(|_| only_way) {
+                Some(value) => {
+                    let value = self.quote(self.body.expr(value).span);
+                    format!("only threads with `{} == {value}` get here", self.compared(*on, quoted))
+                }
+                None => format!("only threads with certain values of `{quoted}` get here"),
+            },
             _ if *many => format!("only threads with certain values of `{quoted}` get here"),
+            Condition::Expr(on) if self.is_number(*on) => {
+                let quoted = self.compared(*on, quoted);
+                match edge {
+                    0 => format!("only threads with `{quoted} != 0` get here"),
+                    _ => format!("threads with `{quoted} != 0` don't get here"),
+                }
+            }
             _ if edge == 0 => format!("only threads with `{quoted}` get here"),
             _ => format!("threads with `{quoted}` don't get here"),
+        }
+    }
+
+    /// The value of the case to which an edge of a `switch` over `on` leads.
+    fn case_of(&self, on: ExprId, edge: u32) -> Option<ExprId> {
+        let stmts = || self.body.stmts.iter();
+        let switches = || stmts().filter(|stmt| matches!(stmt.kind, StmtKind::Switch { .. }));
+        let switch = switches().find(|stmt| matches!(stmt.kind, StmtKind::Switch { cond, .. } if cond == on))?;
+        let own = |span: Span| {
+            let around = switches().filter(|stmt| stmt.span.contains(span));
+            around.max_by_key(|stmt| stmt.span.start).map(|stmt| stmt.span) == Some(switch.span)
+        };
+        let mut cases: Vec<(Span, Option<ExprId>)> = stmts()
+            .filter_map(|stmt| match stmt.kind {
+                StmtKind::Case { value, .. } if own(stmt.span) => Some((stmt.span, value)),
+                _ => None,
+            })
+            .collect();
+        cases.sort_by_key(|(span, _)| span.start);
+        cases.get(edge as usize)?.1
+    }
+
+    /// A condition that is true where a number isn't 0: `count`, `r & 3`.
+    fn is_number(&self, on: ExprId) -> bool {
+        match &self.body.expr(self.body.strip_parens(on)).kind {
+            ExprKind::Name(Name::Local(binding)) => {
+                let ty = &self.body.binding(*binding).ty;
+                ty.is_value() && ty.base != "bool" && integer(&self.places.alias(&ty.base)).is_some()
+            }
+            ExprKind::Binary(op, ..) => {
+                use BinOp::{Eq, Ge, Gt, Le, Lt, Ne};
+                !matches!(op, Lt | Le | Gt | Ge | Eq | Ne)
+            }
+            _ => false,
+        }
+    }
+
+    /// A text as an operand of a comparison.
+    fn compared(&self, on: ExprId, quoted: String) -> String {
+        match self.body.expr(on).kind {
+            ExprKind::Binary(..)
+            | ExprKind::Logical { .. }
+            | ExprKind::Conditional { .. }
+            | ExprKind::Assign { .. } => {
+                format!("({quoted})")
+            }
+            _ => quoted,
         }
     }
 }

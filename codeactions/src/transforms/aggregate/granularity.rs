@@ -15,7 +15,7 @@ pub enum Granularity {
     Grid,
     /// Of the whole parent grid; the host launches.
     GridFromHost,
-    /// Of the whole parent grid; the host has launched behind the parent what runs them.
+    /// Of the whole parent grid; the host has launched after the parent what runs them.
     GridInStream,
 }
 

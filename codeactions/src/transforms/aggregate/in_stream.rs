@@ -1,4 +1,4 @@
-//! Collected launches of a grid that run in a grid which the host has launched behind the parent: see [`crate::transforms::stream`].
+//! Collected launches of a grid that run in a grid which the host has launched after the parent: see [`crate::transforms::stream`].
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::facts::cluster::{BATCH, Cluster};
 use crate::facts::site::Site;
 use crate::transforms::stream;
 
-/// By a grid behind the parent.
+/// By a grid after the parent.
 pub struct InStream;
 
 impl Strategy for InStream {

@@ -1,6 +1,6 @@
 //! Aggregation of launches (El Hajj 2018, §3.1): what the rewrites `aggregate-warp`, `aggregate-block`, `aggregate-multiblock`,
 //! `aggregate-grid`, `aggregate-grid-host` and `aggregate-grid-stream` have in common. [`collect`] finds out what is launched by whom,
-//! [`eligibility`] what speaks against it, [`group`] what one aggregator collects, and [`emit`] writes it down. What differs with who
+//! [`eligibility`] what rules it out, [`group`] what one aggregator collects, and [`emit`] writes it down. What differs with who
 //! launches in the end is a [`strategy::Strategy`]: [`device`], [`host`] or [`in_stream`]; or nobody does, and the parent's threads run the
 //! child grids: [`reuse`].
 

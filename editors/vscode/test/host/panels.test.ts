@@ -55,7 +55,7 @@ export const tests: Test[] = [
       }
       await ask("expand", "Launch graph", "The launches in words");
       const words = await ask<string>("panel", "Launch graph");
-      assert.match(words, /bfs_level launches expand, up to blockDim \* gridDim per grid/);
+      assert.match(words, /bfs_level launches expand, up to blockDim\.x \* gridDim\.x per grid/);
       assert.match(words, /search launches bfs_level$/m);
       await ask("press", "Launch graph", "link", "Go to expand");
       await until("the kernel", () => {

@@ -11,6 +11,7 @@ use gridfuse_codeactions::runtime::HEADER;
 use super::super::markdown::{code, describe, fenced, link};
 use super::super::state::Snapshot;
 use super::{collected, named_at, word};
+use crate::collected::collectors;
 use crate::launches::{function_at, place_in};
 
 /// The namespace of the runtime.
@@ -201,11 +202,15 @@ fn aggregator(snapshot: &Snapshot, function: FunctionItem<'_>, name: &str) -> Op
         "When the last thread of the group leaves the kernel, one launch runs them all. The braces hold the arguments that differ \
          within the group; the constructor takes the rest."
     };
+    let of_it = collectors(db, function)
+        .into_iter()
+        .find(|collector| collector.name == name);
+    let collected = of_it.map_or(function, |collector| collector.child);
     Some(format!(
         "**`{name}`** collects launches of `{}` ({line})\n{}\n`{name}.launch(grid, block, {{arguments}})` records a launch; any thread \
          may call it. {then}\n\nThe group is the first template argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>`, \
          `PerGrid`, `PerGridFromHost` or `PerGridInStream`.\n",
-        function.name(db),
+        collected.name(db),
         fenced(&declared),
     ))
 }

@@ -11,6 +11,7 @@ use gridfuse_analysis::hir::{ExprId, body};
 use super::super::markdown::{code, describe, link, source_line, words};
 use super::super::state::Snapshot;
 use crate::collected::{CollectedCall, Collector, Found, argument_names};
+use crate::describe::placed;
 use crate::launches::{LaunchSite, place_in};
 
 /// What an operand is for.
@@ -198,7 +199,7 @@ fn groups(level: Level) -> String {
 fn reasons(snapshot: &Snapshot, owner: &Owner<'_, '_>, uniformity: &Uniformity) -> String {
     let mut out = String::new();
     if let Some(why) = &uniformity.why {
-        out.push_str(&format!("{}{}\n", words(&why.text), at_line(snapshot, owner, why)));
+        out.push_str(&format!("{}\n", told(snapshot, owner, why)));
         if why.span != Span::default() {
             out.push_str(&source_line(snapshot, owner.at(&snapshot.db, why.span)));
         }
@@ -222,11 +223,11 @@ fn reasons(snapshot: &Snapshot, owner: &Owner<'_, '_>, uniformity: &Uniformity) 
     out
 }
 
-fn at_line(snapshot: &Snapshot, owner: &Owner<'_, '_>, cause: &Cause) -> String {
-    if cause.span == Span::default() {
-        return String::new();
+fn told(snapshot: &Snapshot, owner: &Owner<'_, '_>, cause: &Cause) -> String {
+    match cause.span == Span::default() {
+        true => words(&cause.text),
+        false => placed(&words(&cause.text), &place_link(snapshot, owner, cause.span)),
     }
-    format!(" ({})", place_link(snapshot, owner, cause.span))
 }
 
 fn place_link(snapshot: &Snapshot, owner: &Owner<'_, '_>, span: Span) -> String {
