@@ -27,8 +27,8 @@
 //!   more where all grids are small (docs/measurements.md, what `optimize` can't know). Of those that were measured 32 comes nearest to
 //!   the best one in the worse of the two cases.
 //! - A recursion that ends in grids of other kernels, as a Mandelbrot set by Mariani and Silver does, is collected per grid. A worklist has the
-//!   launches of all leaves in one grid, and the host has a round for each depth: they took 8 and 2 times as long for a picture with 26,000
-//!   grids, and for one with 1,000 grids both took longer than the original (`newcomer-mandelbrot` and `recursion-mandelbrot` of
+//!   launches of all leaves in one grid, and the host has a round for each depth: they took seven times and almost twice as long for a picture with
+//!   26,000 grids, and for one with 1,000 grids both took longer than the original (`newcomer-mandelbrot` and `recursion-mandelbrot` of
 //!   tests/gpu/measure.sh).
 //! - Where all threads of a child grid have their atomic operations on the same place, these go one after the other, and one for each warp
 //!   brought two thirds of the time (`bh`), a third (`mstf`), or nothing, but cost nothing then (`gc`, `tc`).

@@ -119,6 +119,8 @@ newcomer() {
         "$gridfuse" rewrite "$scratch/$1.cu" --at "$line" --apply replace-device-sync --in-place > /dev/null
     fi
     measure "newcomer-$1" "$scratch/$1.cu" --repeat 5 --rewrites "$2"
+    # Where it was put together is nobody's business.
+    sed "s|$scratch/||g" "$out/newcomer-$1.json" > "$scratch/report" && cp "$scratch/report" "$out/newcomer-$1.json"
     holds "$out/newcomer-$1.json" 'all(map(agrees, v))'
     holds "$out/newcomer-$1.json" 'v["optimize"]["median_ms"] <= r["original"]["median_ms"]'
     holds "$out/newcomer-$1.json" 'v["optimize"]["median_ms"] <= 1.5 * min(one["median_ms"] for one in v.values())'

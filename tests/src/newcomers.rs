@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::cli::{Directory, gridfuse};
 use crate::docs::NOTE;
+use crate::gpu::tables::milliseconds;
 use crate::lsp_client::{Capabilities, Client, apply_workspace_edit};
 use crate::workspace;
 
@@ -43,6 +44,23 @@ pub struct Row {
     pub changed: usize,
     /// Lines that are new, or others than before.
     pub added: usize,
+}
+
+impl Row {
+    /// The median times of the program and of what `optimize` makes of it, in milliseconds, where `tests/gpu/measure.sh` has measured them.
+    fn times(&self) -> Option<(f64, f64)> {
+        let name = format!("newcomer-{}.json", self.file.trim_end_matches(".cu"));
+        let path = workspace::root().join("tests/gpu/results/measured").join(name);
+        let report: Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+        let variants = report["variants"].as_array()?;
+        let best = variants.iter().find(|variant| variant["rewrites"] == "optimize")?;
+        // A time counts where the result is the same.
+        (best["outcome"]["agreement"]["agreement"] == "agrees").then_some(())?;
+        Some((
+            report["original"]["median_ms"].as_f64()?,
+            best["outcome"]["median_ms"].as_f64()?,
+        ))
+    }
 }
 
 /// Looks at one program: takes the best action, and where that only makes it compile the best one after that, too.
@@ -144,7 +162,9 @@ pub fn page(rows: &[Row]) -> String {
          Where the first action only makes the program compile on CUDA 12 and later, the row goes on to the one that makes it faster. \
          The preview says what an action assumes before anything changes; `gridfuse revert` takes a rewrite back. \
          The best action is the *preferred* one, too: editors have a key that applies it without a menu.\n\n\
-         | program | findings | best action | place | keys | lines removed | lines added |\n|---|---|---|---|---|---|---|\n"
+         The last column has the time of the program and of what `optimize` makes of it, in milliseconds, on an NVIDIA H200; both compute the \
+         same. `tests/gpu/measure.sh` runs them, with the inputs of `tests/gpu/newcomers`.\n\n\
+         | program | findings | best action | place | keys | lines removed | lines added | time |\n|---|---|---|---|---|---|---|---|\n"
     );
     for row in rows {
         let findings: Vec<String> = row
@@ -157,8 +177,16 @@ pub fn page(rows: &[Row]) -> String {
         } else {
             findings.join(", ")
         };
+        let time = row.times().map_or("not measured".to_owned(), |(before, after)| {
+            format!(
+                "{} → {} ({:.1}x)",
+                milliseconds(before),
+                milliseconds(after),
+                before / after
+            )
+        });
         page += &format!(
-            "| [{}](../tests/fixtures/newcomers/{}) | {findings} | {} | {} | {} | {} | {} |\n",
+            "| [{}](../tests/fixtures/newcomers/{}) | {findings} | {} | {} | {} | {} | {} | {time} |\n",
             row.what,
             row.file,
             row.best,

@@ -443,7 +443,7 @@ fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
     }
 }
 
-/// What speaks against an assumption where the analysis can't tell: a grid reads other elements of an array than it writes. One that reads
+/// What may contradict an assumption where the analysis can't tell: a grid reads other elements of an array than it writes. One that reads
 /// and writes the same elements says nothing.
 fn neighbours(site: &Site<'_>, found: &Dependence<'_>) -> Option<String> {
     let (read, write) = read_and_written(found)?;
