@@ -8,7 +8,7 @@ use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::ctype;
 use crate::facts::deduction::Deduction;
-use crate::facts::kept_value::local_constant;
+use crate::facts::kept_value::{by_value, local_constant};
 use crate::facts::site::Site;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::{template_arguments, unqualified};
@@ -304,7 +304,7 @@ pub fn values_anywhere(site: &Site<'_>, child: FunctionItem<'_>) -> Vec<(String,
     let mut pairs = written_values(site, child);
     for (_, value) in &mut pairs {
         if let Some(number) = local_constant(site, value) {
-            *value = number.to_string();
+            *value = by_value(value, number);
         }
     }
     pairs

@@ -37,3 +37,38 @@ pub fn local_constant(site: &Site<'_>, name: &str) -> Option<i128> {
     let initial = kept_value(site, BindingId(index))?;
     constant_value(site.db, site.parent, &site.body, initial)
 }
+
+/// Such a constant where it has no name: its number, with the name before it.
+pub fn by_value(name: &str, value: i128) -> String {
+    format!("/*{name}=*/{value}")
+}
+
+/// The same taken back, in a list of template arguments.
+pub fn by_name(list: &str) -> String {
+    let mut found = String::new();
+    let mut rest = list;
+    while let Some((before, after)) = rest.split_once("/*") {
+        found.push_str(before);
+        let Some((name, behind)) = after.split_once("=*/") else {
+            found.push_str("/*");
+            rest = after;
+            continue;
+        };
+        found.push_str(name);
+        rest = behind.trim_start_matches(|c: char| c == '-' || c.is_ascii_digit());
+    }
+    found + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_by_value_and_by_name() {
+        let list = format!("<T, {}, {}, 3>", by_value("BS", 128), by_value("low", -1));
+        assert_eq!(list, "<T, /*BS=*/128, /*low=*/-1, 3>");
+        assert_eq!(by_name(&list), "<T, BS, low, 3>");
+        assert_eq!(by_name("<T, /* threads */ 3>"), "<T, /* threads */ 3>");
+    }
+}

@@ -336,7 +336,8 @@ __global__ void child_aggregated(gridfuse::Batch<child_args<T, N>> batch, T* out
         "not all template arguments",
     );
     let local = text.replace("child<U, 3><<<", "constexpr int k = 3;\n    child<U, k><<<");
-    rewrite(ID, &local).has(&["gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, 3>> childs(arena, out);"]);
+    rewrite(ID, &local)
+        .has(&["gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, /*k=*/3>> childs(arena, out);"]);
     refuses(
         ID,
         &local.replace("child<U, k>", "child<U, k + 1>"),

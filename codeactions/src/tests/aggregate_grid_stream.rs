@@ -534,7 +534,7 @@ fn a_constant_of_the_parent_as_template_argument() {
     let child = "template <int B> __global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * B + threadIdx.x;\n    \
                  if (i < count) out[begin + i] = count;\n}\n";
     let launch = "constexpr int BS = 64;\n    child<BS><<<(count + BS - 1) / BS, BS>>>(out, begin, count);";
-    rewrite("aggregate-grid", &with_child(child, launch)).has(&["child_aggregated<64>> childs(arena, out);"]);
+    rewrite("aggregate-grid", &with_child(child, launch)).has(&["child_aggregated</*BS=*/64>> childs(arena, out);"]);
     let unclear = launch.replace("child<BS>", "child<BS / 2>");
     refuses(
         "aggregate-grid",

@@ -23,6 +23,7 @@ use crate::edit::lex::{self, Token};
 use crate::emit::arena::{ARENA_FOR, LAUNCHPAD_FOR};
 use crate::facts::child::Child;
 use crate::facts::cluster::ARENA;
+use crate::facts::kept_value;
 use crate::facts::pure;
 use crate::facts::site::Site;
 use crate::transforms::stream::{self, FOLLOWED_AT_NEED, FOLLOWED_BY, STREAM_ARENA};
@@ -401,6 +402,7 @@ pub fn launches<'db>(
         let scope = aggregator.kernel.split('<').next().and_then(|k| k.rsplit_once("::"));
         let scope = scope.map_or(String::new(), |(scope, _)| format!("{scope}::"));
         let template = aggregator.kernel.find('<').map_or("", |at| &aggregator.kernel[at..]);
+        let template = kept_value::by_name(template);
         let mut config: Vec<&str> = config.iter().map(|c| text.get(c.clone()).unwrap_or("")).collect();
         let numbers: Option<(String, String)> = collected.block.as_ref().and_then(|(name, value, _)| {
             let grid = with_numbers(config.first()?, name, value);
