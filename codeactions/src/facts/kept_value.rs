@@ -43,19 +43,23 @@ pub fn by_value(name: &str, value: i128) -> String {
     format!("/*{name}=*/{value}")
 }
 
-/// The same taken back, in a list of template arguments.
-pub fn by_name(list: &str) -> String {
+/// The same taken back, in a list of template arguments, for names that are those of constants of the function. Somebody may have written
+/// others as comments.
+pub fn by_name(list: &str, is_constant: impl Fn(&str) -> bool) -> String {
     let mut found = String::new();
     let mut rest = list;
     while let Some((before, after)) = rest.split_once("/*") {
         found.push_str(before);
-        let Some((name, behind)) = after.split_once("=*/") else {
-            found.push_str("/*");
-            rest = after;
-            continue;
-        };
-        found.push_str(name);
-        rest = behind.trim_start_matches(|c: char| c == '-' || c.is_ascii_digit());
+        match after.split_once("=*/").filter(|(name, _)| is_constant(name)) {
+            Some((name, number)) => {
+                found.push_str(name);
+                rest = number.trim_start_matches(|c: char| c == '-' || c.is_ascii_digit());
+            }
+            None => {
+                found.push_str("/*");
+                rest = after;
+            }
+        }
     }
     found + rest
 }
@@ -68,7 +72,9 @@ mod tests {
     fn constants_by_value_and_by_name() {
         let list = format!("<T, {}, {}, 3>", by_value("BS", 128), by_value("low", -1));
         assert_eq!(list, "<T, /*BS=*/128, /*low=*/-1, 3>");
-        assert_eq!(by_name(&list), "<T, BS, low, 3>");
-        assert_eq!(by_name("<T, /* threads */ 3>"), "<T, /* threads */ 3>");
+        assert_eq!(by_name(&list, |_| true), "<T, BS, low, 3>");
+        for written in ["<T, /* threads */ 3>", "<T, /*threads=*/3>"] {
+            assert_eq!(by_name(written, |name| name != "threads"), written);
+        }
     }
 }

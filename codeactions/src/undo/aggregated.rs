@@ -8,7 +8,7 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of};
-use gridfuse_analysis::hir::{ExprKind, StmtKind};
+use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
 
 use super::collector::{Aggregator, declaration, declared, layer_of, tokens_in};
 use super::launch::{Looks, delete_note, put_back, put_statements_back};
@@ -402,7 +402,9 @@ pub fn launches<'db>(
         let scope = aggregator.kernel.split('<').next().and_then(|k| k.rsplit_once("::"));
         let scope = scope.map_or(String::new(), |(scope, _)| format!("{scope}::"));
         let template = aggregator.kernel.find('<').map_or("", |at| &aggregator.kernel[at..]);
-        let template = kept_value::by_name(template);
+        let template = kept_value::by_name(template, |name| {
+            body(db, function).bindings.iter().any(|binding| binding.name == name)
+        });
         let mut config: Vec<&str> = config.iter().map(|c| text.get(c.clone()).unwrap_or("")).collect();
         let numbers: Option<(String, String)> = collected.block.as_ref().and_then(|(name, value, _)| {
             let grid = with_numbers(config.first()?, name, value);

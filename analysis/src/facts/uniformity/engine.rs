@@ -1,5 +1,6 @@
 //! The fixed point: levels of definitions, expressions, branches and blocks of one function.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -80,6 +81,8 @@ pub(super) struct Engine<'a, 'db> {
     pub classes: bool,
     /// Some user's operator looks at the number of the thread.
     pub operators: bool,
+    /// What leads to the cases of a `switch`, once somebody has asked.
+    cases: OnceCell<HashMap<ExprId, Vec<Option<ExprId>>>>,
     defs: Vec<Value>,
     post: Dominators,
     dependence: ControlDependence,
@@ -147,6 +150,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             shared,
             effects,
             causes: Causes::default(),
+            cases: OnceCell::new(),
             exprs: vec![None; body.exprs.len()],
             branches: vec![Value::CONSTANT; n],
             divergence: vec![Value::CONSTANT; n],
@@ -738,21 +742,8 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
 
     /// The value of the case to which an edge of a `switch` over `on` leads.
     fn case_of(&self, on: ExprId, edge: u32) -> Option<ExprId> {
-        let stmts = || self.body.stmts.iter();
-        let switches = || stmts().filter(|stmt| matches!(stmt.kind, StmtKind::Switch { .. }));
-        let switch = switches().find(|stmt| matches!(stmt.kind, StmtKind::Switch { cond, .. } if cond == on))?;
-        let own = |span: Span| {
-            let around = switches().filter(|stmt| stmt.span.contains(span));
-            around.max_by_key(|stmt| stmt.span.start).map(|stmt| stmt.span) == Some(switch.span)
-        };
-        let mut cases: Vec<(Span, Option<ExprId>)> = stmts()
-            .filter_map(|stmt| match stmt.kind {
-                StmtKind::Case { value, .. } if own(stmt.span) => Some((stmt.span, value)),
-                _ => None,
-            })
-            .collect();
-        cases.sort_by_key(|(span, _)| span.start);
-        cases.get(edge as usize)?.1
+        let cases = self.cases.get_or_init(|| cases_of_switches(self.body));
+        *cases.get(&on)?.get(edge as usize)?
     }
 
     /// A condition that is true where a number isn't 0: `count`, `r & 3`.
@@ -782,6 +773,31 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             _ => quoted,
         }
     }
+}
+
+/// The values of the cases of each `switch`, by its condition, in the order of the text; of `default` none.
+fn cases_of_switches(body: &Body) -> HashMap<ExprId, Vec<Option<ExprId>>> {
+    let is_wanted = |kind: &StmtKind| matches!(kind, StmtKind::Switch { .. } | StmtKind::Case { .. });
+    let mut stmts: Vec<_> = body.stmts.iter().filter(|stmt| is_wanted(&stmt.kind)).collect();
+    stmts.sort_by_key(|stmt| (stmt.span.start, std::cmp::Reverse(stmt.span.end)));
+    let mut found: HashMap<ExprId, Vec<Option<ExprId>>> = HashMap::new();
+    // The switches around, the innermost one last, with where they end.
+    let mut around: Vec<(u32, ExprId)> = Vec::new();
+    for stmt in stmts {
+        while around.last().is_some_and(|(end, _)| *end <= stmt.span.start) {
+            around.pop();
+        }
+        match stmt.kind {
+            StmtKind::Switch { cond, .. } => around.push((stmt.span.end, cond)),
+            StmtKind::Case { value, .. } => {
+                if let Some((_, cond)) = around.last() {
+                    found.entry(*cond).or_default().push(value);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
 }
 
 /// How the values of a level differ.
