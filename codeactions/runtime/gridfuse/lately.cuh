@@ -27,14 +27,14 @@ public:
     /// most of the time of a program that launches once.
     unsigned* told(unsigned number) {
         unsigned* told = told_.load(std::memory_order_acquire);
-        if (told != nullptr || number <= kSoon) return told;
+        if (told != nullptr || number <= kSoon / 2) return told;
         // Memory of the host is no part of a graph that some stream is capturing.
         cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
         const cudaError_t before = cudaPeekAtLastError();
         if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
         unsigned* first = nullptr;
         if (cudaMallocHost(&told, sizeof *told) == cudaSuccess) {
-            *told = number;   // what those before had isn't known
+            *told = 0;   // of the next launches some tell, where there is much
             // Another thread may have made one meanwhile.
             if (!told_.compare_exchange_strong(first, told, std::memory_order_acq_rel,
                                                std::memory_order_acquire)) {
