@@ -200,8 +200,8 @@ fn nothing_is_run_because_a_file_is_opened() {
     assert!(!home.file("ran").exists(), "{}", home.read("ran"));
     // Where the user asks for it, it is: the traces are no accident.
     client.open(&path, &fs::read_to_string(&path).unwrap());
-    execute(&mut client, json!({ "uri": uri(&path) })).unwrap_err();
-    assert!(home.file("ran").exists(), "nothing was run");
+    let failed = execute(&mut client, json!({ "uri": uri(&path) })).unwrap_err();
+    assert!(home.file("ran").exists(), "nothing was run: {failed:?}");
     client.shutdown();
 }
 
@@ -223,8 +223,7 @@ fn nothing_is_run_in_a_workspace_that_is_not_trusted() {
     assert!(!home.file("ran").exists());
     client.notify("gridfuse/workspaceTrusted", Value::Null);
     let failed = execute(&mut client, json!({ "uri": uri(&path) })).unwrap_err();
-    assert!(!failed.message.contains("isn't trusted"), "{failed:?}");
-    assert!(home.file("ran").exists(), "nothing was run");
+    assert!(home.file("ran").exists(), "nothing was run: {failed:?}");
     client.shutdown();
 }
 

@@ -24,6 +24,7 @@ use super::build_errors::BuildErrors;
 use super::convert::path_of;
 use super::state::State;
 use super::tuned;
+use crate::manifests::Manifests;
 use crate::measure::lacking::Lacking;
 use crate::measure::markdown;
 use crate::measure::report::Report;
@@ -245,6 +246,12 @@ pub fn cancel(state: &State, token: &ProgressToken) {
     }
 }
 
+/// The manifest that counts for a file names a machine, as it is on disk now: the server may not have read it yet.
+fn names_a_runner(file: &Path) -> bool {
+    let (manifests, _) = Manifests::read(file.parent(), &Manifests::default());
+    manifests.of(file).is_some_and(|manifest| manifest.runner.is_some())
+}
+
 /// Executes a command. `token`: the client's, for progress.
 pub async fn execute(
     state: &Arc<State>,
@@ -273,7 +280,10 @@ pub async fn execute(
     }
     let (lacking, elsewhere) = {
         let snapshot = state.snapshot();
-        (snapshot.lacking(&file), snapshot.measures_elsewhere(&file))
+        match snapshot.measures_elsewhere(&file) || (state.allowed.disk && names_a_runner(&file)) {
+            true => (None, true),
+            false => (snapshot.lacking(&file), false),
+        }
     };
     if let Some(lacking) = lacking {
         return Err(lacks(lacking, lacking.advice().to_owned()));
