@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+// From the first launch on, so that all of them test it.
+#define GRIDFUSE_LAUNCHPAD_AFTER 0
 #include "gridfuse.cuh"
 
 #define CHECK(call)                                                                                      \

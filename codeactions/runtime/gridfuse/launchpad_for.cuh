@@ -10,7 +10,9 @@
 // At the end of this statement it waits until the parent is done, launches the children into the
 // same stream, and waits again as long as these collect launches in their turn. While a stream is
 // captured into a graph there is no host to do so: the children are launched by the device then, as
-// with PerGrid, and so is whatever doesn't fit.
+// with PerGrid, and so is whatever doesn't fit. The first launches of a parent are left to the
+// device, too: a launchpad takes CUDA a millisecond to make, most of the time of a program that
+// launches once.
 
 #ifndef GRIDFUSE_LAUNCHPAD_FOR_CUH
 #define GRIDFUSE_LAUNCHPAD_FOR_CUH
@@ -22,6 +24,11 @@
 
 #include <atomic>
 #include <cstddef>
+
+// How many launches of a parent the device makes before the host takes over.
+#ifndef GRIDFUSE_LAUNCHPAD_AFTER
+#define GRIDFUSE_LAUNCHPAD_AFTER 8
+#endif
 
 namespace gridfuse {
 inline namespace v2 {
@@ -143,6 +150,7 @@ public:
           stream_(stream) {
         // A graph runs without us: there the device launches.
         if (memory_.arena_.memory_ == nullptr || !memory_.memory_.is_kept()) return;
+        if (is_among_the_first()) return;
         const cudaError_t before = cudaPeekAtLastError();
         launchpad_ = detail::Launchpads::instance().take(memory_.memory_.device(), &list_);
         if (launchpad_ == nullptr) launchpad_ = make();
@@ -170,6 +178,13 @@ public:
     }
 
 private:
+    static bool is_among_the_first() {
+        constexpr int first = GRIDFUSE_LAUNCHPAD_AFTER;
+        static std::atomic<int> launches{0};
+        return launches.load(std::memory_order_relaxed) < first &&
+               launches.fetch_add(1, std::memory_order_relaxed) < first;
+    }
+
     detail::Launchpad* make() const {
         detail::Launchpad* const launchpad =
             detail::Launchpads::make(memory_.memory_.device(), &list_);
