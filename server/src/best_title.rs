@@ -7,6 +7,8 @@ use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_codeactions::api::rewrite::Rewrite;
 use gridfuse_codeactions::handlers::optimize::{self, plan_of};
 
+use crate::gain::may_gain;
+
 /// What the title begins with.
 const BEST: &str = "Best: ";
 
@@ -52,6 +54,7 @@ const STEPS: [(&str, &str); 19] = [
 /// The title of a rewrite at a launch: its own, but for `optimize`, which does another thing at each launch.
 pub fn title_at(db: &dyn Db, rewrite: &Rewrite, launch: LaunchId<'_>) -> Cow<'static, str> {
     if rewrite.id == optimize::ID
+        && may_gain(db, launch, rewrite.id)
         && let Ok(plan) = plan_of(db, launch)
         && let Some(title) = best(plan.steps.iter().map(|(step, _)| step.as_str()))
     {

@@ -26,6 +26,7 @@ use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 
 use crate::best_title::title_at;
 use crate::collected::{CollectedCall, Collector, Tends, argument_names, fitting, kernel_of};
+use crate::gain::may_gain;
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, is_wait, overlap, place_in};
 use crate::line_index::line_index;
 use crate::made::REVERT;
@@ -380,6 +381,7 @@ impl<'a> Describe<'a> {
                     reasons: self.reasons(&edit.assumptions),
                     refuted: false,
                     plan: None,
+                    may_gain: true,
                 })
                 .collect(),
         }
@@ -429,6 +431,7 @@ impl<'a> Describe<'a> {
                     refuted,
                     reasons: self.reasons(&reasons),
                     plan,
+                    may_gain: may_gain(self.db, site.id, rewrite.id),
                 }
             })
             .collect()
@@ -446,6 +449,7 @@ impl<'a> Describe<'a> {
             reasons: self.reasons(&reasons),
             refuted: false,
             plan: None,
+            may_gain: true,
         })
     }
 

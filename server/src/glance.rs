@@ -1,8 +1,5 @@
 //! What a programmer wants to know of a launch at one glance: whether something can be done, what is best, what that takes for granted.
 
-use gridfuse_codeactions::api::rewrite::Family;
-use gridfuse_codeactions::handlers::rewrite_by_id;
-
 use crate::best_title::in_words;
 use crate::describe::told_rewrites;
 use crate::launches::REPLACES_WAIT;
@@ -40,7 +37,7 @@ pub fn glance_at_collected(launch: &CollectedLaunch) -> Glance<'_> {
 
 fn of_verdicts<'a>(verdicts: impl Iterator<Item = &'a RewriteVerdict>) -> Glance<'a> {
     let fitting: Vec<&RewriteVerdict> = verdicts.filter(|rewrite| fits(rewrite)).collect();
-    let best = fitting.iter().copied().find(|rewrite| may_be_best(rewrite.rewrite));
+    let best = fitting.iter().copied().find(|rewrite| rewrite.may_gain);
     Glance {
         fit: fitting
             .iter()
@@ -48,11 +45,6 @@ fn of_verdicts<'a>(verdicts: impl Iterator<Item = &'a RewriteVerdict>) -> Glance
             .count(),
         best,
     }
-}
-
-/// Fewer blocks are a preparation: by themselves they make most programs slower (docs/measurements.md).
-pub fn may_be_best(id: &str) -> bool {
-    rewrite_by_id(id).is_none_or(|rewrite| rewrite.family != Family::Coarsening)
 }
 
 /// Nobody is to be talked into what is known to be wrong.
@@ -241,6 +233,7 @@ mod tests {
                 without: Vec::new(),
                 twin: false,
             }),
+            may_gain: rewrite != "coarsen",
         }
     }
 

@@ -12,6 +12,7 @@ pub mod describe;
 mod doctor;
 mod files;
 mod fixes;
+mod gain;
 mod glance;
 mod graph;
 mod graph_svg;

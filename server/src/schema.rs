@@ -318,6 +318,9 @@ pub struct RewriteVerdict {
     /// What a rewrite that is made of others consists of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// It may make the program faster by itself.
+    #[serde(skip)]
+    pub may_gain: bool,
 }
 
 /// What `optimize` does to a launch.

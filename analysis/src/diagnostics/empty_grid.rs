@@ -86,7 +86,8 @@ fn empty_grid<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<
                 return None;
             }
             let (wanted, form) = wanted_blocks(facts)?;
-            let suspect = Suspect::of(&body, wanted)?;
+            let mut suspect = Suspect::of(&body, wanted)?;
+            suspect.also_in(&body, facts.grid.operand.expr);
             if suspect.is_looked_at(&body) {
                 return None;
             }
@@ -171,6 +172,13 @@ impl Suspect {
             }
         }
         true
+    }
+
+    /// The number of blocks that is computed from it has a name of its own, by which it may be looked at.
+    fn also_in(&mut self, body: &Body, grid: ExprId) {
+        if let ExprKind::Name(Name::Local(binding)) = body.expr(body.strip_parens(grid)).kind {
+            self.variables.insert(binding);
+        }
     }
 
     /// A comparison or a condition in the function concerns it.

@@ -28,8 +28,8 @@ const DOC: &str = r#"Each grid of a kernel launches the next one: a chain of gri
 
 ## What it does
 Finds recursive kernels in which each grid launches one further grid, and the host launches the first one. Either one thread launches a
-grid of one block, or one thread of the grid launches the next grid into the tail stream. A driver of rounds launches other kernels into the
-tail stream as well, and itself after them. Any other kernel that launches something else as well is left alone, and so is one that waits for
+grid of one block, or one thread of the grid launches the next grid into the tail stream. A driver of rounds launches other kernels
+first, and itself after them. Any other kernel that launches something else as well is left alone, and so is one that waits for
 the next grid. If each grid launches several others, or one with several blocks that do the same,
 it is a tree: `launch-tree`.
 
@@ -142,9 +142,10 @@ fn next_link<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Findin
     })
 }
 
-/// Another kernel, in the stream in which the next link comes after it.
+/// Another kernel, after which the next link comes: in the same stream, or as a child grid of this one.
 fn is_of_a_round<'db>(driver: FunctionItem<'db>, other: &LaunchFacts<'db>) -> bool {
-    matches!(other.child, Child::Kernel(child) if child != driver) && other.stream == Stream::TailLaunch
+    let before = matches!(other.stream, Stream::TailLaunch | Stream::Null);
+    matches!(other.child, Child::Kernel(child) if child != driver) && before
 }
 
 /// ```text

@@ -1,9 +1,12 @@
 //! The value of a local variable that never gets another one.
 
-use gridfuse_analysis::facts::launch::constant_value;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
+use gridfuse_analysis::facts::launch::{Child, constant_of_variable};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning_in};
 use gridfuse_analysis::hir::{BindingId, ExprId, StmtKind, Storage};
 
+use crate::edit::lex;
+use crate::facts::ctype;
 use crate::facts::pure;
 use crate::facts::site::Site;
 
@@ -22,8 +25,13 @@ pub fn kept_value(site: &Site<'_>, binding: BindingId) -> Option<ExprId> {
     declarations.into_iter().next()?.init
 }
 
-/// The number that a constant of the function is, as `constexpr int BLOCK = 128;`, where nothing else has that name.
+/// The number that a constant of the function is, as `constexpr int BLOCK = 128;`, where nothing else has that name and the number says as
+/// much as a template argument of the launch.
 pub fn local_constant(site: &Site<'_>, name: &str) -> Option<i128> {
+    // What takes a number of any type, or of several, sees another one of its own.
+    if !is_int(site, name) && !has_plain_parameters(site) {
+        return None;
+    }
     if !matches!(meaning_in(site.db, site.parent, name), Meaning::Unknown) {
         return None;
     }
@@ -35,7 +43,26 @@ pub fn local_constant(site: &Site<'_>, name: &str) -> Option<i128> {
         return None;
     }
     let initial = kept_value(site, BindingId(index))?;
-    constant_value(site.db, site.parent, &site.body, initial)
+    constant_of_variable(site.db, site.parent, &site.body, BindingId(index), initial)
+}
+
+/// A number by itself has the type of the constant.
+fn is_int(site: &Site<'_>, name: &str) -> bool {
+    let mut named = site.body.bindings.iter().filter(|binding| binding.name == name);
+    named.all(|binding| ctype::normalize(&binding.ty.base) == "int")
+}
+
+/// The launched kernel is one template whose parameters have types of their own.
+fn has_plain_parameters(site: &Site<'_>) -> bool {
+    let Child::Kernel(child) = site.facts.child else {
+        return false;
+    };
+    let text = child.text(site.db);
+    let head = text.split_once("__global__").map_or(&*text, |(head, _)| head);
+    let any = |word: &str| matches!(word, "auto" | "decltype");
+    let name = unqualified(child.name(site.db));
+    let one = functions_named(site.db, child.file(site.db), name).len() == 1;
+    one && !lex::code_words(head).into_iter().any(any)
 }
 
 /// Such a constant where it has no name: its number, with the name before it.

@@ -17,6 +17,7 @@ pub(crate) mod ctype;
 pub(crate) mod deduction;
 pub(crate) mod exclusive;
 pub(crate) mod flat;
+pub(crate) mod gathered;
 pub(crate) mod graphs;
 pub(crate) mod grid_stride;
 pub(crate) mod guard;

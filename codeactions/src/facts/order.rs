@@ -5,7 +5,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Access, Dependence, Doubt, Kind, Order, Touch, order};
 use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
-    LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
+    LaunchId, Launchers, Repeats, Stream, launches, statement_places, stream_of, takes_flat_blocks, who_launches,
 };
 use gridfuse_analysis::facts::streams::creates_stream;
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -21,6 +21,7 @@ use crate::facts::checked_calls::{checked, checked_by_macro};
 use crate::facts::cluster::Function;
 use crate::facts::cluster::callers;
 use crate::facts::exclusive;
+use crate::facts::gathered::gathered;
 use crate::facts::handed_on::handed_on;
 use crate::facts::passes::{Grids, passes};
 use crate::facts::site::Site;
@@ -32,7 +33,17 @@ use crate::facts::swapped::swapped;
 /// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
 /// What the code in sight contradicts isn't assumed, it is refused.
 pub fn null_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
-    for Assumption { reason, against } in assumptions(site) {
+    require(assumptions(site, &[]), refusals, edit);
+}
+
+/// The same where each thread runs what it would have launched, at once: its own grids stay in their order.
+pub fn null_stream_in_launcher(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    require(assumptions(site, &[Among::Iterations, Among::Calls]), refusals, edit);
+}
+
+/// Assumes them, or refuses what the code contradicts.
+fn require(all: Vec<Assumption>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    for Assumption { reason, against } in all {
         if against == Against::Contradicts {
             refusals.add(reason.text, reason.place);
         } else {
@@ -66,14 +77,23 @@ pub fn refuted<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Reason>
     let ids = (0..launches(db, function).len() as u32).map(|index| LaunchId { function, index });
     let sites = ids.filter_map(|id| Site::new(db, id).ok());
     let all = sites.filter(|site| site.facts.stream == Stream::Null);
-    all.flat_map(|site| assumptions(&site))
+    all.flat_map(|site| assumptions(&site, &[]))
         .filter(|assumption| assumption.against == Against::Speaks)
         .map(|assumption| assumption.reason)
         .collect()
 }
 
-/// The assumptions.
-fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
+/// Grids of one launch that need no order among each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Among {
+    /// Those that one thread launches in a loop.
+    Iterations,
+    /// Those that one thread launches in several calls of the launching function.
+    Calls,
+}
+
+/// The assumptions. `kept`: of which grids the rewrite keeps the order.
+fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     let child = site.child_name();
     let parent = site.parent_name();
     let known = known(site);
@@ -107,12 +127,17 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
             }
             _ => match (surface(), dependence.and_then(|found| neighbours(site, found))) {
                 (Some(surface), _) => (wrong(&surface), Against::Contradicts),
-                (None, Some(but)) => {
-                    let on_purpose = dependence.is_some() && dependence == in_loop && is_shifted(site, in_loop);
+                (None, but) => {
+                    let of_loop = dependence.is_some() && dependence == in_loop;
+                    let gathers = gathered(site).filter(|_| of_loop);
+                    let gathers = gathers.map(|(read, write)| two_accesses(site, &read, &write));
+                    let on_purpose = gathers.is_some() || of_loop && is_shifted(site, in_loop);
                     let speaks = if on_purpose { Against::Speaks } else { Against::Open };
-                    (format!("{text}; but {but}"), speaks)
+                    match gathers.or(but) {
+                        Some(but) => (format!("{text}; but {but}"), speaks),
+                        None => (text, Against::Open),
+                    }
                 }
-                (None, None) => (text, Against::Open),
             },
         };
         let place = Some(site.here());
@@ -139,7 +164,7 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
     } else if takes_flat_blocks(site.db, site.id) {
         assume(flat_blocks(site).text, known.map(|k| &k.threads), false);
     }
-    if repeats(site) {
+    if repeats(site) && !kept.contains(&Among::Iterations) {
         let text = format!(
             "grids of `{child}` are independent of each other: those that one thread launches in successive iterations (the \
              NULL stream runs them in order)"
@@ -152,7 +177,7 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
         assume(text, iterations, true);
     }
     let calls = (!kernel).then(|| calls(site));
-    if calls.is_some_and(|calls| calls.again) {
+    if calls.is_some_and(|calls| calls.again) && !kept.contains(&Among::Calls) {
         let text = format!(
             "grids of `{child}` are independent of each other: those that one thread launches in several calls of `{parent}` (the \
              NULL stream runs them in order)"
@@ -240,13 +265,18 @@ fn against_iterations(site: &Site<'_>) -> Option<String> {
 /// What contradicts that these grids are independent: they go over the same elements.
 fn same_elements(site: &Site<'_>, grids: Grids) -> Option<String> {
     let (write, read) = passes(site, grids)?;
-    let touch = |access: &Access<'_>| place_of(site, access.function, access.span, access.kind);
-    let both = if (write.span, write.function) == (read.span, read.function) {
-        format!("{} in each of them", touch(&write))
-    } else {
-        format!("{}, and {}", touch(&read), touch(&write))
-    };
+    let both = two_accesses(site, &read, &write);
     Some(format!("they go over the same elements: {both}"))
+}
+
+/// A read and a write, which may be one access, each with its line.
+fn two_accesses(site: &Site<'_>, read: &Access<'_>, write: &Access<'_>) -> String {
+    let touch = |access: &Access<'_>| place_of(site, access.function, access.span, access.kind);
+    if (write.span, write.function) == (read.span, read.function) {
+        format!("{} in each of them", touch(write))
+    } else {
+        format!("{}, and {}", touch(read), touch(write))
+    }
 }
 
 /// What to do where one of two kernels goes on with what the other one, by index, has written.
@@ -256,9 +286,14 @@ fn instead(site: &Site<'_>, other: u32) -> String {
         .get(other as usize)
         .and_then(|facts| facts.kernel_name.as_deref())
         .filter(|other| *other != child);
-    other.map_or(INSTEAD.to_owned(), |other| {
-        format!("let one kernel do what `{child}` and `{other}` do")
-    })
+    let Some(other) = other else {
+        return INSTEAD.to_owned();
+    };
+    match (who_launches(site.db, site.id), repeats(site)) {
+        (Launchers::OnePerGrid, true) => format!("launch `{child}` and `{other}` from a loop on the host"),
+        (Launchers::OnePerGrid, false) => format!("launch `{child}` and `{other}` from the host"),
+        _ => format!("let one block do what `{child}` and `{other}` do, with `__syncthreads()` between"),
+    }
 }
 
 /// The assumption of a rewrite that relies on one thread of a block launching, where [`takes_flat_blocks`].
@@ -351,15 +386,21 @@ pub fn operations<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(Fou
 }
 
 /// What a rewrite that keeps no order among grids takes for granted because of the stream that they go into, or why it refuses that;
-/// but for a stream that the launching function creates. `tail`: why not for a tail launch.
-pub fn other_stream(site: &Site<'_>, tail: &str, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+/// but for a stream that the launching function creates. `tail`: why not for a tail launch. `in_launcher`: the launching thread runs each
+/// grid at once.
+pub fn other_stream(
+    site: &Site<'_>,
+    tail: &str,
+    in_launcher: bool,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'_>,
+) {
     let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
     stream_operations(site, refusals, edit);
     match &site.facts.stream {
         Stream::FireAndForget | Stream::Created(_) => {}
-        Stream::Null => {
-            null_stream(site, refusals, edit);
-        }
+        Stream::Null if in_launcher => null_stream_in_launcher(site, refusals, edit),
+        Stream::Null => null_stream(site, refusals, edit),
         Stream::TailLaunch => refusals.add(tail, place),
         Stream::PerThread => refusals.add(
             "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
@@ -517,9 +558,10 @@ fn place_of(site: &Site<'_>, function: FunctionItem<'_>, span: Span, kind: Kind)
     format!("{at} {} `{}`", kind.verb(), code.join(" "))
 }
 
-/// One thread may come to the launch more than once: by a loop, or by a jump back to a label.
+/// One thread may come to the launch more than once: by a loop that isn't left right after it, or by a jump back to a label.
 fn repeats(site: &Site<'_>) -> bool {
-    !site.facts.loops.is_empty() || jumps(&site.body)
+    let around: Vec<StmtId> = site.facts.loops.iter().map(|l| l.stmt).collect();
+    jumps(&site.body) || !around.is_empty() && !Repeats::of(&site.body).among(site.facts.expr, &around).is_empty()
 }
 
 /// The function has a `goto`.

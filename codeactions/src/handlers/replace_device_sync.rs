@@ -133,10 +133,17 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     };
     // Who waits for another thread may wait for what that one does behind the wait.
     match summary(db, wait.function).may_wait {
-        Some(span) if edit.is_ok() && !continuation::waits_for_children(&wait, span) => Err(refuse(
-            format!("`{}` may wait in a loop for another thread", wait.kernel()),
-            Some(wait.place(span)),
-        )),
+        Some(span) if edit.is_ok() && !continuation::waits_for_children(&wait, span) => {
+            let kernel = wait.kernel();
+            let why = match continuation::is_in(&wait, span) {
+                true => format!(
+                    "in this loop a thread may wait for other threads of `{kernel}`, not for its child grids alone; launch `{kernel}` \
+                     with one thread, or loop on the host"
+                ),
+                false => format!("`{kernel}` may wait in a loop for another thread"),
+            };
+            Err(refuse(why, Some(wait.place(span))))
+        }
         _ => edit,
     }
 }

@@ -50,6 +50,16 @@ pub enum Grids {
     All,
 }
 
+impl Grids {
+    /// The number of threads below which they do; `None` for all.
+    fn threshold(self) -> Option<u64> {
+        match self {
+            Grids::Below { threads, .. } => Some(threads),
+            Grids::All => None,
+        }
+    }
+}
+
 /// The edit that runs child grids of the draft's launch in the launching thread. `local_memory`: the most bytes of local memory that a child with
 /// barriers may take in one thread.
 ///
@@ -67,7 +77,7 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
         let text = format!("small grids of `{child}` run in the launching thread already");
         refusals.add(text, Some(site.here()));
     }
-    refuse_stream(site, refusals, edit);
+    refuse_stream(site, grids, refusals, edit);
     target::refuse_place(site, refusals);
     target::refuse_operands(site, refusals);
     target::refuse_effects_in_config(site, refusals);
@@ -75,7 +85,7 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
     let Draft {
         site, edit, refusals, ..
     } = &mut draft;
-    let mut split = None;
+    let (mut split, mut grids) = (None, grids);
     if let Some(child) = &child {
         let effects = effects(db, child.worker());
         refuse_child(site, child, &effects, refusals);
@@ -83,6 +93,12 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
         refused_launches::assume_accepted(site, child, edit);
         if child.outlined.is_none() && meets(&effects) {
             movable::refuse_to_copy(child, &[], &effects, refusals);
+        }
+        let at_barriers = child.outlined.is_none() && meets(&effects);
+        // Who asks for a threshold gets it, where it makes no difference to what is generated.
+        let given = matches!(grids, Grids::Below { given: true, .. });
+        if at_barriers || !given && Count::find(site, child).is_none() {
+            grids = above_block(site, child, grids, refusals);
         }
         if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
             split = split_at_barriers(site, child, &effects, grids, local_memory, refusals);
@@ -192,9 +208,10 @@ fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<R
     })
 }
 
-fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+fn refuse_stream(site: &Site<'_>, grids: Grids, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
     let tail = "a tail launch runs after the parent grid: its threads can't run it";
-    order::other_stream(site, tail, refusals, edit);
+    // Where some grids are launched, those that aren't overtake them.
+    order::other_stream(site, tail, grids == Grids::All, refusals, edit);
     if let Stream::Created(binding) = site.facts.stream {
         let created = order::created_stream(site, binding);
         let name = site.facts.stream_operand.as_ref().map_or("", |o| site.source(o.span));
@@ -207,8 +224,39 @@ fn meets(effects: &Effects) -> bool {
     !(effects.barriers.is_empty() && effects.warp.is_empty() && effects.shared.is_empty())
 }
 
-/// The child's body split at its barriers, with the threshold: the one that was asked for, or the one that grids of one block
-/// are below. None where all grids run in the launcher.
+/// The threads of a block, where they are known and CUDA takes so many.
+fn constant_block(site: &Site<'_>) -> Option<u64> {
+    let block = site.facts.block.constant?;
+    let threads = block.iter().fold(1u64, |n, x| n.saturating_mul(*x));
+    (1..=1024).contains(&threads).then_some(threads)
+}
+
+/// With a threshold that some grid is below, where whole grids are compared with it: the one that was asked for, or one above the block
+/// size. Refused where a block has too many threads for that.
+fn above_block(site: &Site<'_>, child: &Child<'_>, grids: Grids, refusals: &mut Refusals) -> Grids {
+    /// The largest block that is run by one thread without being asked for.
+    const LARGEST: u64 = 256;
+    let (Grids::Below { threads, given }, Some(block)) = (grids, constant_block(site)) else {
+        return grids;
+    };
+    let threads = if given || block > LARGEST {
+        threads
+    } else {
+        threads.max(block + 1)
+    };
+    if block >= threads {
+        refusals.add(
+            format!(
+                "a block of `{}` has {block} threads, so that no grid is below the threshold of {threads}; ask for a threshold above {block}",
+                child.name
+            ),
+            Some(site.place(site.facts.block.operand.span)),
+        );
+    }
+    Grids::Below { threads, given }
+}
+
+/// The child's body split at its barriers, with the threshold: none where all grids run in the launcher.
 fn split_at_barriers<'a, 'db>(
     site: &Site<'db>,
     child: &'a Child<'db>,
@@ -217,43 +265,18 @@ fn split_at_barriers<'a, 'db>(
     local_memory: u64,
     refusals: &mut Refusals,
 ) -> Option<(Fission<'a, 'db>, Option<u64>)> {
-    /// The largest block that is run by one thread without being asked for.
-    const LARGEST: u64 = 256;
-    let block = site
-        .facts
-        .block
-        .constant
-        .map(|b| b.iter().fold(1u64, |n, x| n.saturating_mul(*x)));
-    let block = block.filter(|b| (1..=1024).contains(b));
-    let place = || Some(site.place(site.facts.block.operand.span));
-    let threshold = match (grids, block) {
-        (Grids::Below { threads, given: true }, _) => Some(threads),
-        (Grids::Below { threads, given: false }, Some(block)) if block <= LARGEST => Some(threads.max(block + 1)),
-        (Grids::Below { threads, given: false }, _) => Some(threads),
-        (Grids::All, Some(_)) => None,
-        (Grids::All, None) => {
-            refusals.add(
-                format!(
-                    "`{}` has barriers, and how many threads a block has isn't known",
-                    child.name
-                ),
-                place(),
-            );
-            return None;
-        }
-    };
-    if let (Some(block), Some(threshold)) = (block, threshold)
-        && block >= threshold
-    {
+    let block = constant_block(site);
+    if grids == Grids::All && block.is_none() {
         refusals.add(
             format!(
-                "a block of `{}` has {block} threads, so that no grid is below the threshold of {threshold}; ask for a threshold above {block}",
+                "`{}` has barriers, and how many threads a block has isn't known",
                 child.name
             ),
-            place(),
+            Some(site.place(site.facts.block.operand.span)),
         );
         return None;
     }
+    let threshold = grids.threshold();
     let threads = BlockThreads {
         most: block.or(threshold).unwrap_or(0),
         constant: block.is_some(),

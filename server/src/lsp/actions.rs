@@ -33,7 +33,8 @@ use crate::collected::{self, in_order, launches_others};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
-use crate::glance::{brief, decisive, may_be_best};
+use crate::gain::may_gain;
+use crate::glance::{brief, decisive};
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, function_at, overlap, overlapping, place_in, wait_for};
 use crate::leftover::{self, Edited};
 use crate::line_index::line_index;
@@ -364,7 +365,7 @@ fn of_launch(
     // The best one, which the menu shows first: editors have a key that applies it without a menu.
     let preferred = verdicts
         .iter()
-        .find(|(rewrite, verdict)| verdict.fits_in_spite_of(&refuted) && may_be_best(rewrite.id))
+        .find(|(rewrite, verdict)| verdict.fits_in_spite_of(&refuted) && may_gain(db, site.id, rewrite.id))
         .map(|(rewrite, _)| rewrite.id);
     verdicts
         .iter()

@@ -558,6 +558,21 @@ pub fn constant_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr
     evaluate(db, function, body, expr, 0)
 }
 
+/// What a local variable holds that begins with a constant; `None` where its type isn't known to hold that.
+pub fn constant_of_variable(
+    db: &dyn Db,
+    function: FunctionItem<'_>,
+    body: &Body,
+    binding: BindingId,
+    initial: ExprId,
+) -> Option<i128> {
+    let value = constant_value(db, function, body, initial)?;
+    let ty = &body.binding(binding).ty.base;
+    // Machines don't agree on whether a `char` is signed.
+    let is_char = ty.trim().trim_start_matches("const ").trim() == "char";
+    held(db, function, body, ty, value).filter(|value| !is_char || i8::try_from(*value).is_ok_and(|v| v >= 0))
+}
+
 /// A value as a variable of a type holds it; `None` where the type isn't known to hold it.
 fn held(db: &dyn Db, function: FunctionItem<'_>, body: &Body, ty: &str, value: i128) -> Option<i128> {
     let places = Places { db, function, body };

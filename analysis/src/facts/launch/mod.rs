@@ -31,7 +31,7 @@ use crate::hir::{Body, ExprId, ExprKind, Launch, Name, StmtKind, body};
 
 pub use amount::{Amount, Bound};
 pub(crate) use config::{constant_extent, single_definition};
-pub use config::{constant_value, depends_on_thread_index, is_scalar};
+pub use config::{constant_of_variable, constant_value, depends_on_thread_index, is_scalar};
 pub use count::{GridSize, LaunchCount, Recursion, launch_counts};
 pub use iterations::iteration_divergence;
 pub use launchers::{gets_there_by_flat_blocks, takes_flat_blocks, who_gets_to, who_launches};

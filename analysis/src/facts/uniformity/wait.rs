@@ -33,7 +33,7 @@ pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span
         return found;
     }
     let suspicious: Vec<bool> = (0..body.exprs.len() as u32)
-        .map(|i| others_decide(db, function, &body, ExprId(i), true))
+        .map(|i| others_decide(db, function, &body, ExprId(i), DEPTH))
         .collect();
     let asking = asking_assembly(&body);
     let any = suspicious.iter().any(|s| *s) || !asking.is_empty();
@@ -54,8 +54,13 @@ pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span
     found
 }
 
-/// What other threads do may decide the value of this expression, its operands aside.
-fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId, follow: bool) -> bool {
+/// So many calls deep is looked: helpers of helpers.
+const DEPTH: u32 = 4;
+
+/// What other threads do may decide the value of this expression, its operands aside. `depth`: so many calls deep is looked, what is
+/// called below that may ask them.
+fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId, depth: u32) -> bool {
+    let called_asks = |called: FunctionItem<'_>| depth.checked_sub(1).is_none_or(|rest| asks_others(db, called, rest));
     let asks = |library: &Library| matches!(library.memory, Memory::Atomic(_) | Memory::Loads { .. });
     match &body.expr(e).kind {
         ExprKind::Name(Name::Local(b)) => body.binding(*b).ty.volatile,
@@ -70,12 +75,10 @@ fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId
             Callee::Known(library) => asks(&library),
             Callee::Type(_) => false,
             Callee::Unknown => match method(db, function, body, *target) {
-                Some(method) => !follow || method.file(db).text(db).contains("volatile") || asks_others(db, method),
+                Some(method) => method.file(db).text(db).contains("volatile") || called_asks(method),
                 None => true,
             },
-            Callee::Functions(all, library) => {
-                library.is_some_and(|l| asks(&l)) || !follow || all.iter().any(|f| asks_others(db, *f))
-            }
+            Callee::Functions(all, library) => library.is_some_and(|l| asks(&l)) || all.iter().any(|f| called_asks(*f)),
         },
         _ => false,
     }
@@ -108,11 +111,11 @@ fn method<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, target
     (named.next().is_none() && plain && !class.is_empty() && of_class(&only)).then_some(only)
 }
 
-/// A body contains something that [`others_decide`]; calls in it count as such.
+/// A body contains something that [`others_decide`]. Each `depth` is a query of its own, so that recursive functions end.
 #[salsa::tracked(returns(copy))]
-fn asks_others<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+fn asks_others<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> bool {
     let body = body(db, function);
-    (0..body.exprs.len() as u32).any(|i| others_decide(db, function, &body, ExprId(i), false))
+    (0..body.exprs.len() as u32).any(|i| others_decide(db, function, &body, ExprId(i), depth))
         || !asking_assembly(&body).is_empty()
 }
 

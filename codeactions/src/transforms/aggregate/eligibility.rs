@@ -91,7 +91,7 @@ pub fn understand_stream(
     edit: &mut EditBuilder<'_>,
 ) -> Option<CreatedStream> {
     let tail = tail_launch(site);
-    order::other_stream(site, &tail, refusals, edit);
+    order::other_stream(site, &tail, false, refusals, edit);
     let Stream::Created(binding) = site.facts.stream else {
         return None;
     };
@@ -151,7 +151,19 @@ fn tail_launch(site: &Site<'_>) -> String {
         // Each level needs what the one below it has done.
         _ => format!("from the host, level by level, after the grids of `{parent}` of that level"),
     };
-    format!("a tail launch can't be collected; launch `{child}` {place}")
+    // Several of them run in order.
+    let mut all: Vec<String> = Vec::new();
+    for facts in own.iter().filter(|facts| facts.stream == Stream::TailLaunch) {
+        let name = format!("`{}`", facts.kernel_name.as_deref().unwrap_or(&child));
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    let all = match all.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last} in this order", others.join(", ")),
+        _ => format!("`{child}`"),
+    };
+    format!("a tail launch can't be collected; launch {all} {place}")
 }
 
 /// Whether the launch stands in this branch of an `#if`, so that what else stands there is compiled with it or not at all.

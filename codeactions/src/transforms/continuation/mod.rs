@@ -111,8 +111,12 @@ struct Tail<'a, 'db> {
 
 /// Whether a loop that seems to wait for another thread waits for child grids: the wait stands in it, and there is no other thread.
 pub fn waits_for_children(wait: &Wait<'_>, looping: Span) -> bool {
-    let call = wait.body.expr(wait.call).span;
-    looping.start <= call.start && call.end <= looping.end && has_one_thread(wait)
+    is_in(wait, looping) && has_one_thread(wait)
+}
+
+/// The wait stands in a loop.
+pub fn is_in(wait: &Wait<'_>, looping: Span) -> bool {
+    looping.contains(wait.body.expr(wait.call).span)
 }
 
 /// Whether the kernel that waits has one thread, in all of its grids.
