@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use gridfuse_analysis::base::db::{Database, Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::facts::effects::direct;
 use gridfuse_analysis::hir::extents::functions_near;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
@@ -62,7 +63,7 @@ const STARTERS: [(&str, &str); 4] = [
 const ROUNDS: &str = "_rounds";
 
 /// The members by which collectors take launches.
-const TAKES: [&str; 2] = ["launch", "launch_at_once"];
+const TAKES: [&str; 3] = ["launch", "launch_at_once", "launch_child"];
 
 /// What stands for the granularity of launches that are left to the kernel's own threads, and to a grid that may follow.
 const IN_PARENT: &str = "ThreadReuseInStream";
@@ -549,6 +550,27 @@ pub fn runs_for_a_collector(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let parameters = function.signature(db).params_span.text(&text);
     let by_name = COLLECTORS.iter().any(|(start, _)| parameters.contains(start));
     by_name || !function.signature(db).kernel && !handed_on(db, function).is_empty()
+}
+
+/// What the kernel that runs another one in fewer blocks has behind that one's name.
+const COARSENED: &str = "_coarsened";
+
+/// The kernel that another one runs in fewer blocks, where a rewrite has made that; else the kernel itself.
+pub fn in_whole_blocks<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> FunctionItem<'db> {
+    let Some(name) = kernel.name(db).strip_suffix(COARSENED) else {
+        return kernel;
+    };
+    // Both call the body.
+    let calls = |f: FunctionItem<'db>| -> Vec<FunctionItem<'db>> {
+        let calls = &direct(db, f).calls;
+        calls.iter().flat_map(|call| call.candidates.clone()).collect()
+    };
+    let shared = calls(kernel);
+    let is_user = |f: &FunctionItem<'db>| {
+        f.has_body(db) && f.signature(db).kernel && calls(*f).iter().any(|called| shared.contains(called))
+    };
+    let mut named = functions_named(db, kernel.file(db), name).into_iter();
+    named.find(is_user).unwrap_or(kernel)
 }
 
 /// The kernel whose body a function is, where a rewrite has moved it there; else the function itself.

@@ -15,7 +15,7 @@ use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 use gridfuse_analysis::hir::{ExprKind, body};
 
-use crate::collected::{collectors, kernel_of, runs_for_a_collector, started};
+use crate::collected::{collectors, in_whole_blocks, kernel_of, runs_for_a_collector, started};
 use crate::graph_svg::{self, Look};
 use crate::launches::{LaunchSite, by_function, function_at, in_file, place_in};
 
@@ -213,7 +213,7 @@ impl Graph {
         let from = self.function(db, kernel_of(db, function));
         let name = site.facts.kernel_name.as_deref().unwrap_or("(computed)");
         let (targets, certain) = match &site.facts.child {
-            Child::Kernel(kernel) => (vec![self.function(db, *kernel)], true),
+            Child::Kernel(kernel) => (vec![self.function(db, in_whole_blocks(db, *kernel))], true),
             Child::Ambiguous(kernels) => (kernels.iter().map(|k| self.function(db, *k)).collect(), false),
             Child::Unknown => (vec![self.unknown(name)], true),
         };
