@@ -2,6 +2,8 @@
 //! others, as in `x[r] = b[r] - val[k] * x[col[k]]` of a triangular solve. What one thread launches in a loop, it launches in the order
 //! in which one grid needs what the others have written.
 
+use std::collections::BTreeSet;
+
 use gridfuse_analysis::facts::dependence::{Access, Kind, Root, own_footprint};
 use gridfuse_analysis::facts::launch::Child;
 use gridfuse_analysis::hir::walk::all_in_expr;
@@ -10,9 +12,6 @@ use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, 
 use crate::edit::lex;
 use crate::facts::site::Site;
 use crate::facts::swapped::Turns;
-
-/// So many variables are followed to where their values come from.
-const DEPTH: u32 = 4;
 
 /// A read of an element that is picked by what is read from memory, and a write of another element of the same array, by the grids that
 /// one thread launches in a loop. `None` where each of them is given an array of its own.
@@ -47,23 +46,24 @@ pub fn gathered<'db>(site: &Site<'db>) -> Option<(Access<'db>, Access<'db>)> {
 fn is_picked(body: &Body, access: &Access<'_>) -> bool {
     let subscripts = body.exprs.iter().filter(|expr| expr.span == access.span);
     subscripts.into_iter().any(|expr| match expr.kind {
-        ExprKind::Index { index, .. } => is_loaded(body, index, DEPTH),
+        ExprKind::Index { index, .. } => is_loaded(body, index),
         _ => false,
     })
 }
 
-/// An expression is computed from what is read from memory.
-fn is_loaded(body: &Body, expr: ExprId, depth: u32) -> bool {
-    let Some(depth) = depth.checked_sub(1) else {
-        return false;
-    };
-    all_in_expr(body, expr)
-        .into_iter()
-        .any(|part| match &body.expr(part).kind {
-            ExprKind::Index { .. } | ExprKind::Deref(_) => true,
-            ExprKind::Name(Name::Local(binding)) => values(body, *binding).any(|value| is_loaded(body, value, depth)),
-            _ => false,
-        })
+/// An expression is computed from what is read from memory, by whatever variables.
+fn is_loaded(body: &Body, expr: ExprId) -> bool {
+    let (mut todo, mut seen) = (vec![expr], BTreeSet::new());
+    while let Some(expr) = todo.pop() {
+        for part in all_in_expr(body, expr) {
+            match &body.expr(part).kind {
+                ExprKind::Index { .. } | ExprKind::Deref(_) => return true,
+                ExprKind::Name(Name::Local(binding)) if seen.insert(*binding) => todo.extend(values(body, *binding)),
+                _ => {}
+            }
+        }
+    }
+    false
 }
 
 /// What a variable gets at its declaration and by assignments, but for what counts it up or down.

@@ -147,7 +147,7 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     let mut assume = |text, dependence: Option<&Dependence<'_>>, same| assume_or(text, dependence, same, INSTEAD);
     let kernel = site.parent.signature(site.db).kernel;
     // Threads that take turns launch one each, one after the other.
-    let turns = site.facts.turns && repeats(site);
+    let turns = site.facts.turns && (jumps(&site.body) || !site.facts.loops.is_empty());
     let single = kernel && !turns && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
     if !single {
         let text = format!(

@@ -368,8 +368,9 @@ impl<'db> Counter<'_, 'db> {
             }
             inner = Some(stmt);
         }
-        let repeating = match loops.is_empty() {
-            true => Vec::new(),
+        let repeating = match loops.is_empty() || facts.turns {
+            // Another thread launches in each iteration, whether the one that has launched goes on or not.
+            true => loops.clone(),
             false => self.repeats.get_or_init(|| Repeats::of(body)).among(facts.expr, &loops),
         };
         // Who comes to a loop may go around it.
