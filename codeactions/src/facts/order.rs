@@ -125,19 +125,9 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
                     (format!("{text}; but {but}"), speaks)
                 }
             }
-            _ => match (surface(), dependence.and_then(|found| neighbours(site, found))) {
-                (Some(surface), _) => (wrong(&surface), Against::Contradicts),
-                (None, but) => {
-                    let of_loop = dependence.is_some() && dependence == in_loop;
-                    let gathers = gathered(site).filter(|_| of_loop);
-                    let gathers = gathers.map(|(read, write)| two_accesses(site, &read, &write));
-                    let on_purpose = gathers.is_some() || of_loop && is_shifted(site, in_loop);
-                    let speaks = if on_purpose { Against::Speaks } else { Against::Open };
-                    match gathers.or(but) {
-                        Some(but) => (format!("{text}; but {but}"), speaks),
-                        None => (text, Against::Open),
-                    }
-                }
+            _ => match surface() {
+                Some(surface) => (wrong(&surface), Against::Contradicts),
+                None => where_unknown(site, text, dependence, in_loop),
             },
         };
         let place = Some(site.here());
@@ -223,6 +213,26 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
         assume_or(text, *dependence, false, &instead(site, *other));
     }
     found
+}
+
+/// An assumption of which it isn't known whether it holds, with the accesses in sight that may contradict it. `in_loop`: what is known of
+/// the grids that one thread launches in a loop, where it does.
+fn where_unknown(
+    site: &Site<'_>,
+    text: String,
+    dependence: Option<&Dependence<'_>>,
+    in_loop: Option<&Dependence<'_>>,
+) -> (String, Against) {
+    let of_loop = dependence.is_some() && dependence == in_loop;
+    let gathers = gathered(site).filter(|_| of_loop);
+    let gathers = gathers.map(|(read, write)| two_accesses(site, &read, &write));
+    let on_purpose = gathers.is_some() || of_loop && is_shifted(site, in_loop);
+    let found = dependence.and_then(|found| neighbours(site, found));
+    match gathers.or(found) {
+        Some(but) if on_purpose => (format!("{text}; but {but}"), Against::Speaks),
+        Some(but) => (format!("{text}; but {but}"), Against::Open),
+        None => (text, Against::Open),
+    }
 }
 
 /// The other launches of the function that may be in order with this one, by index, and how their grids depend on its grids.

@@ -154,7 +154,7 @@ fn tail_launch(site: &Site<'_>) -> String {
     // Several of them run in order.
     let mut all: Vec<String> = Vec::new();
     for facts in own.iter().filter(|facts| facts.stream == Stream::TailLaunch) {
-        let name = format!("`{}`", facts.kernel_name.as_deref().unwrap_or(&child));
+        let name = format!("`{}`", facts.kernel_name.as_deref().unwrap_or(child));
         if !all.contains(&name) {
             all.push(name);
         }
