@@ -100,7 +100,7 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     let mut found = Vec::new();
     let in_loop = known
         .and_then(|known| known.iterations.as_ref())
-        .filter(|_| repeats(site));
+        .filter(|_| comes_again(site));
     // Grids of one launch run the same code; what one launch writes for another one to read is ordered on purpose.
     let mut assume_or = |text: String, dependence: Option<&Dependence<'_>>, same: bool, instead: &str| {
         if dependence.is_some_and(Dependence::is_none) {
@@ -137,7 +137,7 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     let mut assume = |text, dependence: Option<&Dependence<'_>>, same| assume_or(text, dependence, same, INSTEAD);
     let kernel = site.parent.signature(site.db).kernel;
     // Threads that take turns launch one each, one after the other.
-    let turns = site.facts.turns && (jumps(&site.body) || !site.facts.loops.is_empty());
+    let turns = site.facts.turns && repeats(site);
     let single = kernel && !turns && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
     if !single {
         let text = format!(
@@ -154,7 +154,7 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     } else if takes_flat_blocks(site.db, site.id) {
         assume(flat_blocks(site).text, known.map(|k| &k.threads), false);
     }
-    if repeats(site) && !kept.contains(&Among::Iterations) {
+    if comes_again(site) && !kept.contains(&Among::Iterations) {
         let text = format!(
             "grids of `{child}` are independent of each other: those that one thread launches in successive iterations (the \
              NULL stream runs them in order)"
@@ -299,7 +299,7 @@ fn instead(site: &Site<'_>, other: u32) -> String {
     let Some(other) = other else {
         return INSTEAD.to_owned();
     };
-    match (who_launches(site.db, site.id), repeats(site)) {
+    match (who_launches(site.db, site.id), comes_again(site)) {
         (Launchers::OnePerGrid, true) => format!("launch `{child}` and `{other}` from a loop on the host"),
         (Launchers::OnePerGrid, false) => format!("launch `{child}` and `{other}` from the host"),
         _ => format!("let one block do what `{child}` and `{other}` do, with `__syncthreads()` between"),
@@ -569,9 +569,14 @@ fn place_of(site: &Site<'_>, function: FunctionItem<'_>, span: Span, kind: Kind)
 }
 
 /// One thread may come to the launch more than once: by a loop that isn't left right after it, or by a jump back to a label.
-fn repeats(site: &Site<'_>) -> bool {
+fn comes_again(site: &Site<'_>) -> bool {
     let around: Vec<StmtId> = site.facts.loops.iter().map(|l| l.stmt).collect();
     jumps(&site.body) || !around.is_empty() && !Repeats::of(&site.body).among(site.facts.expr, &around).is_empty()
+}
+
+/// The launch may happen more than once, by whatever threads.
+fn repeats(site: &Site<'_>) -> bool {
+    !site.facts.loops.is_empty() || jumps(&site.body)
 }
 
 /// The function has a `goto`.
@@ -675,7 +680,7 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
             found.declaration = Some(StmtId(index as u32));
         }
     }
-    found.shared_by_iterations = repeats(site) && !created_each_time(site, &found.create);
+    found.shared_by_iterations = comes_again(site) && !created_each_time(site, &found.create);
     found
 }
 
