@@ -151,9 +151,10 @@ fn tail_launch(site: &Site<'_>) -> String {
         // Each level needs what the one below it has done.
         _ => format!("from the host, level by level, after the grids of `{parent}` of that level"),
     };
-    // Several of them run in order.
+    // Several of them run in order; the recursion itself stays.
     let mut all: Vec<String> = Vec::new();
-    for facts in own.iter().filter(|facts| facts.stream == Stream::TailLaunch) {
+    let others = own.iter().filter(|facts| facts.child != Launched::Kernel(site.parent));
+    for facts in others.filter(|facts| facts.stream == Stream::TailLaunch) {
         let name = format!("`{}`", facts.kernel_name.as_deref().unwrap_or(child));
         if !all.contains(&name) {
             all.push(name);
