@@ -351,3 +351,36 @@ fn a_child_that_becomes_part_of_its_parent_is_not_restrict() {
         }));
     }
 }
+
+/// A triangular solve by levels: each level gathers what the ones before have written. Collected, they would run side by side; a thread
+/// that runs its grids itself runs them in order.
+#[test]
+fn a_thread_keeps_the_order_of_its_grids() {
+    let solve = r#"__global__ void level(const int* col, double* x, const int* order, int begin, int end) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x + begin;
+    if (t >= end) return;
+    int r = order[t];
+    x[r] = x[r] - x[col[r]];
+}
+__global__ void solve(const int* col, double* x, const int* order, const int* first, int levels) {
+    if (threadIdx.x == 0 && blockIdx.x == 0)
+        for (int l = 0; l < levels; ++l)
+            $0level<<<(first[l + 1] - first[l] + 127) / 128, 128>>>(col, x, order, first[l], first[l + 1]);
+}
+void run(const int* col, double* x, const int* order, const int* first, int levels) {
+    solve<<<1, 32>>>(col, x, order, first, levels);
+}
+"#;
+    let about = |id: &str| {
+        let assumed = rewrite(id, solve).assumes.into_iter();
+        assumed
+            .filter(|reason| reason.contains("successive iterations"))
+            .collect::<Vec<_>>()
+    };
+    assert!(about(ID).is_empty());
+    for id in ["aggregate-grid", "fire-and-forget"] {
+        let found = about(id);
+        let gathers = "but line 5 reads `x[col[r]]`, and line 5 writes `x[r]`";
+        assert!(found.iter().any(|reason| reason.contains(gathers)), "{id}: {found:?}");
+    }
+}
