@@ -118,7 +118,11 @@ impl Collector<'_> {
     pub fn label(&self) -> String {
         match self.group() {
             _ if self.is_in_parent() => "in the parent's threads".to_owned(),
-            Some(group) => format!("collected per {group}"),
+            Some(group) => match self.granularity.as_str() {
+                "PerGridFromHost" => "collected per grid, launched by the host".to_owned(),
+                "PerGridInStream" => "collected per grid, run after the parent".to_owned(),
+                _ => format!("collected per {group}"),
+            },
             None => "in the same grid".to_owned(),
         }
     }
@@ -130,7 +134,12 @@ impl Collector<'_> {
                 format!("after their own work, the parent's threads run the grids of `{child}` that are launched here")
             }
             Some(group) => {
-                format!("collected per {group}: one grid runs all grids of `{child}` that a {group} launches here")
+                let one = match self.granularity.as_str() {
+                    "PerGridFromHost" => "one grid, which the host launches where it can,",
+                    "PerGridInStream" => "one grid, which follows the parent in its stream,",
+                    _ => "one grid",
+                };
+                format!("collected per {group}: {one} runs all grids of `{child}` that a {group} launches here")
             }
             None => format!("one grid runs this grid of `{child}` and all that follow it"),
         }

@@ -323,6 +323,16 @@ pub struct RewriteVerdict {
     pub may_gain: bool,
 }
 
+impl RewriteVerdict {
+    /// The verdict as tables tell it: what the code contradicts doesn't fit, whatever one would be ready to assume.
+    pub fn word(&self) -> &'static str {
+        match self.refuted {
+            true => "contradicted",
+            false => self.verdict,
+        }
+    }
+}
+
 /// What `optimize` does to a launch.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Plan {

@@ -1,6 +1,6 @@
 //! From the syntax tree of one function to its [`Body`].
 
-use crate::base::words::words;
+use crate::base::words::words_but_members;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -512,9 +512,10 @@ impl Lowering<'_> {
         id
     }
 
-    /// Local variables whose names occur as words in `text`.
+    /// Local variables whose names occur as words in `text`, but for what can only be a member's name.
     pub(super) fn mentions(&self, text: &str) -> Vec<BindingId> {
-        let mut found: Vec<BindingId> = words(text).filter_map(|word| self.lookup(word)).collect();
+        let words = words_but_members(text);
+        let mut found: Vec<BindingId> = words.filter_map(|word| self.lookup(word)).collect();
         found.sort_unstable();
         found.dedup();
         found

@@ -4,7 +4,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, Stream, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, body};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, body};
 
 use crate::api::refusal::Refusals;
 use crate::edit::lex;
@@ -108,6 +108,43 @@ fn parameter(site: &Site<'_>, own: &Body, argument: ExprId) -> Option<usize> {
         }
         _ => None,
     }
+}
+
+/// Whether an argument of a launch in a device function has one value in all calls of the function by the threads of a block: it is a
+/// literal, or a parameter to which the calls, which are all in sight, hand on what one parameter of the kernel that calls says.
+pub fn same_in_all_calls(site: &Site<'_>, argument: ExprId) -> bool {
+    let own = &site.body;
+    if let ExprKind::Literal(_) = own.expr(own.strip_parens(argument)).kind {
+        return true;
+    }
+    let Some(index) = parameter(site, own, argument).filter(|_| !site.parent.signature(site.db).kernel) else {
+        return false;
+    };
+    let mut refusals = Refusals::default();
+    let calls = callers(&Function::new(site.db, site.parent), &mut refusals);
+    let mut handed: Vec<(FunctionItem<'_>, BindingId)> = Vec::new();
+    for (caller, call) in &calls {
+        let code = body(site.db, *caller);
+        let binding = match &code.expr(*call).kind {
+            ExprKind::Call { args, .. } => args.get(index).map(|arg| code.strip_parens(*arg)),
+            _ => None,
+        };
+        let binding = binding.and_then(|arg| match code.expr(arg).kind {
+            ExprKind::Name(Name::Local(binding)) if code.params.contains(&binding) => Some(binding),
+            _ => None,
+        });
+        match binding.filter(|binding| keeps_first_value(site.db, *caller, &code, *binding)) {
+            Some(binding) if caller.signature(site.db).kernel => handed.push((*caller, binding)),
+            _ => return false,
+        }
+    }
+    // Each kernel's own.
+    let one = |(caller, binding): &(FunctionItem<'_>, BindingId)| {
+        handed
+            .iter()
+            .all(|(other, theirs)| other != caller || theirs == binding)
+    };
+    refusals.is_empty() && !handed.is_empty() && handed.iter().all(one)
 }
 
 fn words(site: &Site<'_>, function: FunctionItem<'_>, expr: ExprId) -> String {

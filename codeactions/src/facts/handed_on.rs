@@ -115,7 +115,9 @@ impl<'f, 'db> Side<'f, 'db> {
         let named = footprint.accesses.iter().filter_map(|access| {
             let name = match &access.root {
                 root @ (Root::Parameter(_) | Root::Member(..) | Root::Global(_)) => format!("{root:?} {}", access.path),
-                Root::Unknown => argument(site, launch, access).or_else(|| member(site, launch, access))?,
+                Root::Unknown => argument(site, launch, access)
+                    .or_else(|| member(site, launch, access))
+                    .or_else(|| global(site, launch, access))?,
                 Root::Object(_) => return None,
             };
             Some((name, access))
@@ -185,6 +187,23 @@ fn member(site: &Site<'_>, launch: &LaunchFacts<'_>, access: &Access<'_>) -> Opt
     let arg = launch.args.get(index).filter(|_| plain && !fields.is_empty())?;
     let arg = lex::code_words(site.expr_source(arg.expr)).join(" ");
     Some(format!("{arg} {}", fields.concat()))
+}
+
+/// `buffer` of `buffer[i]`, where that is a pointer at namespace scope.
+fn global(site: &Site<'_>, launch: &LaunchFacts<'_>, access: &Access<'_>) -> Option<String> {
+    let Child::Kernel(kernel) = launch.child else {
+        return None;
+    };
+    let body = body(site.db, kernel);
+    let mut subscripts = body.exprs.iter().filter_map(|expr| match expr.kind {
+        ExprKind::Index { base, .. } if expr.span == access.span => Some(base),
+        _ => None,
+    });
+    let base = subscripts.next().filter(|_| access.function == kernel)?;
+    match &body.expr(body.strip_parens(base)).kind {
+        ExprKind::Name(Name::Other(name)) => Some(format!("{name} {}", access.path)),
+        _ => None,
+    }
 }
 
 /// A write of one, and what the other one reads there.

@@ -10,6 +10,7 @@ pub(crate) mod checked_calls;
 pub(crate) mod child;
 pub(crate) mod cluster;
 pub(crate) mod combinable;
+pub(crate) mod compared;
 pub(crate) mod configured;
 pub(crate) mod constant_macro;
 pub(crate) mod copied;

@@ -1,11 +1,14 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
+use std::collections::BTreeSet;
+
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Access, Dependence, Doubt, Kind, Order, Touch, order};
 use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
-    LaunchId, Launchers, Repeats, Stream, launches, statement_places, stream_of, takes_flat_blocks, who_launches,
+    LaunchFacts, LaunchId, Launchers, Repeats, Stream, launches, statement_places, stream_of, takes_flat_blocks,
+    who_launches,
 };
 use gridfuse_analysis::facts::streams::creates_stream;
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -32,13 +35,30 @@ use crate::facts::swapped::swapped;
 /// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
 /// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
 /// What the code in sight contradicts isn't assumed, it is refused.
-pub fn null_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
-    require(assumptions(site, &[]), refusals, edit);
+pub fn null_stream(site: &Site<'_>, at_once: AtOnce, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    require(assumptions(site, at_once.keeps()), refusals, edit);
 }
 
-/// The same where each thread runs what it would have launched, at once: its own grids stay in their order.
-pub fn null_stream_in_launcher(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
-    require(assumptions(site, &[Among::Iterations, Among::Calls]), refusals, edit);
+/// Which of the grids that a thread would have launched it runs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtOnce {
+    /// None.
+    Nothing,
+    /// Some, and it launches the others.
+    Some,
+    /// All.
+    All,
+}
+
+impl AtOnce {
+    /// Of which grids the order is kept.
+    fn keeps(self) -> &'static [Among] {
+        match self {
+            AtOnce::Nothing => &[],
+            AtOnce::Some => &[Among::Later],
+            AtOnce::All => &[Among::Iterations, Among::Calls, Among::Later],
+        }
+    }
 }
 
 /// Assumes them, or refuses what the code contradicts.
@@ -83,13 +103,15 @@ pub fn refuted<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Reason>
         .collect()
 }
 
-/// Grids of one launch that need no order among each other.
+/// Grids that a rewrite needn't prove independent of those of a launch, as it keeps their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Among {
-    /// Those that one thread launches in a loop.
+    /// Those of this launch that one thread launches in a loop.
     Iterations,
-    /// Those that one thread launches in several calls of the launching function.
+    /// Those of this launch that one thread launches in several calls of the launching function.
     Calls,
+    /// Those of other launches that the same thread only comes to afterwards.
+    Later,
 }
 
 /// The assumptions. `kept`: of which grids the rewrite keeps the order.
@@ -97,7 +119,17 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     let child = site.child_name();
     let parent = site.parent_name();
     let known = known(site);
-    let mut found = Vec::new();
+    let kernel = site.parent.signature(site.db).kernel;
+    // Threads that take turns launch one each, one after the other.
+    let turns = site.facts.turns && repeats(site);
+    let single = kernel && !turns && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
+    let calls = (!kernel).then(|| calls(site));
+    let later = match kept.contains(&Among::Later) && !calls.is_some_and(|calls| calls.again) {
+        true => later(site, known),
+        false => Vec::new(),
+    };
+    let of_others = later.iter().filter(|(other, _)| !single || !passes_by(site, *other));
+    let mut found: Vec<Assumption> = of_other_threads(site, of_others).into_iter().collect();
     let in_loop = known
         .and_then(|known| known.iterations.as_ref())
         .filter(|_| comes_again(site));
@@ -135,10 +167,6 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
         found.push(Assumption { reason, against });
     };
     let mut assume = |text, dependence: Option<&Dependence<'_>>, same| assume_or(text, dependence, same, INSTEAD);
-    let kernel = site.parent.signature(site.db).kernel;
-    // Threads that take turns launch one each, one after the other.
-    let turns = site.facts.turns && repeats(site);
-    let single = kernel && !turns && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
     if !single {
         let text = format!(
             "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
@@ -166,13 +194,12 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
         }
         assume(text, iterations, true);
     }
-    let calls = (!kernel).then(|| calls(site));
     if calls.is_some_and(|calls| calls.again) && !kept.contains(&Among::Calls) {
         let text = format!(
             "grids of `{child}` are independent of each other: those that one thread launches in several calls of `{parent}` (the \
              NULL stream runs them in order)"
         );
-        if let Some(but) = called_again(site) {
+        if let Some(but) = called_again(site).or_else(|| same_elements(site, Grids::OfCalls)) {
             found.push(contradicted(site, &text, &but));
             return found;
         }
@@ -197,10 +224,20 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
         let text = format!("{text}, if {}, does so, too", unknown.what);
         assume(text, None, false);
     }
-    let others = others_in_order(site, known);
+    let mut others = others_in_order(site, known);
+    let is_earlier = |other: u32| {
+        let other = own.get(other as usize);
+        other.is_some_and(|other| comes_first(site, other, site.facts))
+    };
+    others.retain(|(other, _)| !later.iter().any(|(known, _)| known == other));
     let open = || others.iter().filter(|(_, d)| !d.is_some_and(Dependence::is_none));
+    let instead = |other: u32| match kept.contains(&Among::Later) && is_earlier(other) {
+        // Then its grids are done.
+        true => format!("apply `serialize` to the launch of `{}` first", name_of(site, other)),
+        false => instead(site, other),
+    };
     if let Some((other, handed)) = open().find_map(|(other, _)| Some((*other, handed_on(site, *other)?))) {
-        assume_or(text, Some(&handed), false, &instead(site, other));
+        assume_or(text, Some(&handed), false, &instead(other));
         return found;
     }
     if let Some(but) = open().find_map(|(other, _)| launched_again(site, *other)) {
@@ -210,7 +247,7 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     // The one that says most against it.
     let conflict = others.iter().find(|(_, d)| matches!(d, Some(Dependence::Conflict(..))));
     if let Some((other, dependence)) = conflict.or(open().next()) {
-        assume_or(text, *dependence, false, &instead(site, *other));
+        assume_or(text, *dependence, false, &instead(*other));
     }
     found
 }
@@ -247,6 +284,83 @@ fn others_in_order<'k, 'db>(
     });
     let dependence = |index: u32| all.iter().find(|(other, _)| *other == index).map(|(_, found)| found);
     others.map(|(index, _)| (index, dependence(index))).collect()
+}
+
+/// The other launches that may be in order with this one and that a thread only comes to afterwards, by index, with what is known of how
+/// their grids depend on its grids.
+fn later<'k, 'db>(site: &Site<'db>, known: Option<&'k Order<'db>>) -> Vec<(u32, Option<&'k Dependence<'db>>)> {
+    let all = launches(site.db, site.parent);
+    let is_later = |other: u32| {
+        all.get(other as usize)
+            .is_some_and(|other| comes_first(site, site.facts, other))
+    };
+    others_in_order(site, known)
+        .into_iter()
+        .filter(|(other, _)| is_later(*other))
+        .collect()
+}
+
+/// Whether each thread that gets to two launches of the function gets to `first` first, and once.
+fn comes_first(site: &Site<'_>, first: &LaunchFacts<'_>, second: &LaunchFacts<'_>) -> bool {
+    let once = first.loops.is_empty() && !first.in_lambda && !jumps(&site.body);
+    once && !second.in_lambda && first.span.end <= second.span.start
+}
+
+/// The name of the kernel of another launch of the function, by index.
+fn name_of<'s>(site: &'s Site<'_>, other: u32) -> &'s str {
+    let other = launches(site.db, site.parent).get(other as usize);
+    other
+        .and_then(|facts| facts.kernel_name.as_deref())
+        .unwrap_or("the other kernel")
+}
+
+/// Whether all threads that get to another launch, by index, which comes later, have passed this one: it stands in the same block, or in one
+/// inside.
+fn passes_by(site: &Site<'_>, other: u32) -> bool {
+    let other = launches(site.db, site.parent).get(other as usize);
+    let around = site.facts.statement.and_then(|statement| site.places.parent(statement));
+    match (around, other) {
+        (Some(around), Some(other)) => {
+            let around = site.body.stmt(around);
+            matches!(around.kind, StmtKind::Block(_)) && around.span.contains(other.span)
+        }
+        _ => false,
+    }
+}
+
+/// What is taken for granted about launches that each thread gets to `later`: a thread that runs its own grid at once has done so by then,
+/// while other threads of its block may have launched theirs already.
+fn of_other_threads<'a, 'db: 'a>(
+    site: &Site<'_>,
+    later: impl Iterator<Item = &'a (u32, Option<&'a Dependence<'db>>)> + Clone,
+) -> Option<Assumption> {
+    let all = launches(site.db, site.parent);
+    let open = later.filter(|(_, found)| !found.is_some_and(Dependence::is_none));
+    let names: BTreeSet<String> = open
+        .clone()
+        .filter_map(|(other, _)| all.get(*other as usize)?.kernel_name.as_ref())
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let first = open.clone().next()?;
+    let child = site.child_name();
+    let names: Vec<String> = names.into_iter().collect();
+    let text = format!(
+        "grids of `{child}` are independent of those of {} that other threads of a block launch (the NULL stream runs them one at a \
+         time)",
+        names.join(", ")
+    );
+    // Two that change the same place in turn do so whoever launches them.
+    let adds = open.filter_map(|(_, found)| *found).find(|found| found.accumulates());
+    Some(match adds {
+        Some(Dependence::Conflict(a, b)) => contradicted(site, &text, &format!("{}; {INSTEAD}", both(site, a, b))),
+        _ => Assumption {
+            reason: Reason {
+                text,
+                place: all.get(first.0 as usize).map(|other| site.place(other.span)),
+            },
+            against: Against::Open,
+        },
+    })
 }
 
 /// What is wrong with an assumption about the iterations of a loop whose launches are given buffers by turns, or go over the same ones.
@@ -292,17 +406,27 @@ fn two_accesses(site: &Site<'_>, read: &Access<'_>, write: &Access<'_>) -> Strin
 /// What to do where one of two kernels goes on with what the other one, by index, has written.
 fn instead(site: &Site<'_>, other: u32) -> String {
     let child = site.child_name();
-    let other = launches(site.db, site.parent)
-        .get(other as usize)
-        .and_then(|facts| facts.kernel_name.as_deref())
-        .filter(|other| *other != child);
-    let Some(other) = other else {
+    let facts = launches(site.db, site.parent).get(other as usize);
+    let other = facts.and_then(|facts| facts.kernel_name.as_deref());
+    let (Some(facts), Some(other)) = (facts, other.filter(|other| *other != child)) else {
         return INSTEAD.to_owned();
     };
-    match (who_launches(site.db, site.id), comes_again(site)) {
-        (Launchers::OnePerGrid, true) => format!("launch `{child}` and `{other}` from a loop on the host"),
-        (Launchers::OnePerGrid, false) => format!("launch `{child}` and `{other}` from the host"),
-        _ => format!("let one block do what `{child}` and `{other}` do, with `__syncthreads()` between"),
+    if who_launches(site.db, site.id) == Launchers::OnePerGrid {
+        let from = if comes_again(site) {
+            "from a loop on the host"
+        } else {
+            "from the host"
+        };
+        return format!("launch `{child}` and `{other}` {from}");
+    }
+    let together = format!("let one block do what `{child}` and `{other}` do, with `__syncthreads()` between");
+    let first = match comes_first(site, site.facts, facts) {
+        true => Some(child),
+        false => Some(other).filter(|_| comes_first(site, facts, site.facts)),
+    };
+    match first {
+        Some(first) => format!("apply `serialize` to the launch of `{first}` first, or {together}"),
+        None => together,
     }
 }
 
@@ -396,21 +520,13 @@ pub fn operations<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(Fou
 }
 
 /// What a rewrite that keeps no order among grids takes for granted because of the stream that they go into, or why it refuses that;
-/// but for a stream that the launching function creates. `tail`: why not for a tail launch. `in_launcher`: the launching thread runs each
-/// grid at once.
-pub fn other_stream(
-    site: &Site<'_>,
-    tail: &str,
-    in_launcher: bool,
-    refusals: &mut Refusals,
-    edit: &mut EditBuilder<'_>,
-) {
+/// but for a stream that the launching function creates. `tail`: why not for a tail launch.
+pub fn other_stream(site: &Site<'_>, tail: &str, at_once: AtOnce, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
     let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
     stream_operations(site, refusals, edit);
     match &site.facts.stream {
         Stream::FireAndForget | Stream::Created(_) => {}
-        Stream::Null if in_launcher => null_stream_in_launcher(site, refusals, edit),
-        Stream::Null => null_stream(site, refusals, edit),
+        Stream::Null => null_stream(site, at_once, refusals, edit),
         Stream::TailLaunch => refusals.add(tail, place),
         Stream::PerThread => refusals.add(
             "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",

@@ -8,6 +8,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::walk::all_in_expr;
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, body};
 
+use crate::facts::called_again::same_in_all_calls;
 use crate::facts::site::Site;
 use crate::facts::swapped::Turns;
 
@@ -18,6 +19,8 @@ pub enum Grids {
     OfIterations,
     /// Those that different threads of a block launch.
     OfThreads,
+    /// Those that one thread launches in several calls of the launching function.
+    OfCalls,
 }
 
 /// An access that changes memory and one that reads it, where each of these grids goes over the same elements: nothing that differs
@@ -29,7 +32,12 @@ pub fn passes<'db>(site: &Site<'db>, grids: Grids) -> Option<(Access<'db>, Acces
     let turns = Turns::of(site);
     let differs = |arg: &Operand| {
         let in_loop = turns.as_ref().is_some_and(|turns| turns.varies(arg.expr));
-        in_loop || grids == Grids::OfThreads && arg.uniformity.level > Level::Block
+        let among = match grids {
+            Grids::OfIterations => false,
+            Grids::OfThreads => arg.uniformity.level > Level::Block && !same_in_all_calls(site, arg.expr),
+            Grids::OfCalls => !same_in_all_calls(site, arg.expr),
+        };
+        in_loop || among
     };
     if grids == Grids::OfIterations && turns.is_none() {
         return None;

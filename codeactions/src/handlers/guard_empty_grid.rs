@@ -11,6 +11,7 @@ use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::style;
 use crate::emit::target;
+use crate::facts::compared::never_compared;
 use crate::facts::ctype;
 use crate::facts::operand::compared;
 use crate::facts::pure;
@@ -105,6 +106,14 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         number.push_str(".x");
     }
     if wanted.form == Form::LessOne {
+        if let Some(parameter) = never_compared(site, &number) {
+            let text = format!(
+                "`{}` works without comparing `{parameter}` with anything: the block that is launched when `{number}` is 0 does something",
+                site.child_name()
+            );
+            draft.refusals.add(text, Some(draft.site.here()));
+            return draft.finish();
+        }
         edit.assume(Reason {
             text: format!(
                 "`{}` does nothing when `{number}` is 0, whatever its grid",
@@ -177,7 +186,7 @@ fn condition(site: &Site<'_>, wanted: &Wanted, ty: Option<&str>, number: &str) -
     } else {
         "!="
     };
-    format!("{} {operator} 0", compared(site, wanted.expr, number, 1))
+    format!("{} {operator} 0", compared(site, wanted.expr, number, 3))
 }
 
 /// What a number says about the grid.

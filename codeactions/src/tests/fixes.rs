@@ -67,7 +67,7 @@ fn guards() {
     let assumes = fixed(
         id,
         &program("$0child<<<begin * count, 32>>>(out, begin, count);"),
-        &["    if ((begin * count) > 0)\n        child<<<begin * count, 32>>>(out, begin, count);\n"],
+        &["    if (begin * count > 0)\n        child<<<begin * count, 32>>>(out, begin, count);\n"],
     );
     assert!(assumes.is_empty());
     fixed(
@@ -83,6 +83,27 @@ fn guards() {
         &["if (u > 0)"],
     );
     assert_eq!(assumes, ["`child` does nothing when `u` is 0, whatever its grid"]);
+    // The block that is launched for no elements does something for sure.
+    let unguarded = |code: &str| {
+        program("$0child<<<(count - 1) / 32 + 1, 32>>>(out, begin, count);")
+            .replace("if (i < count) out[begin + i] = count;", code)
+    };
+    for code in [
+        "atomicAdd(&out[i], count + 1);",
+        "int more = count + 1;\n    out[begin + i % 64] = more;",
+    ] {
+        refused(
+            id,
+            &unguarded(code),
+            "`child` works without comparing `count` with anything",
+        );
+    }
+    for code in [
+        "int last = begin + count;\n    if (begin + i < last) out[begin + i] = 1;",
+        "helper(out, count);",
+    ] {
+        assert_eq!(fixed(id, &unguarded(code), &["if (count != 0)"]).len(), 1, "{code}");
+    }
     // A negative number may stand for blocks.
     for (grid, condition, assumed) in [
         ("(count + 31) / 32", "count > 0", false),

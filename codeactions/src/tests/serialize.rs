@@ -384,3 +384,106 @@ void run(const int* col, double* x, const int* order, const int* first, int leve
         assert!(found.iter().any(|reason| reason.contains(gathers)), "{id}: {found:?}");
     }
 }
+
+/// Two kernels that a thread launches one after the other, of which the second goes on with what the first has written.
+fn in_order(launches: &str) -> String {
+    format!(
+        r#"__global__ void blur(const float* in, float* tmp, int begin) {{
+    tmp[begin + threadIdx.x] = in[begin + threadIdx.x] / 2;
+}}
+__global__ void sharpen(const float* in, const float* tmp, float* out, int begin) {{
+    out[begin + threadIdx.x] = in[begin + threadIdx.x] - tmp[begin + threadIdx.x];
+}}
+__global__ void tiles(const float* in, float* tmp, float* out, const int* first, int n) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= n) return;
+    int begin = first[t];
+    {launches}
+}}
+void run(const float* in, float* tmp, float* out, const int* first, int n) {{
+    tiles<<<(n + 127) / 128, 128>>>(in, tmp, out, first, n);
+}}
+"#
+    )
+}
+
+#[test]
+fn the_first_of_two_kernels_that_are_in_order_is_run_at_once() {
+    let both = "$0blur<<<1, 64>>>(in, tmp, begin);\n    sharpen<<<1, 64>>>(in, tmp, out, begin);";
+    let of_others = "grids of `blur` are independent of those of `sharpen` that other threads of a block launch";
+    for id in [ID, "threshold"] {
+        let result = rewrite(id, &in_order(both));
+        assert!(
+            result.assumes.iter().any(|reason| reason.starts_with(of_others)),
+            "{id}"
+        );
+    }
+    // Collected, or launched elsewhere, it would come too late.
+    for id in ["aggregate-grid", "aggregate-block", "fire-and-forget"] {
+        refuses(
+            id,
+            &in_order(both),
+            "apply `serialize` to the launch of `blur` first, or let one block do what `blur` and `sharpen` do",
+        );
+    }
+    // The second one has to wait until the first one is done.
+    let second = both.replace("$0", "").replace("sharpen<<<", "$0sharpen<<<");
+    for id in [ID, "threshold"] {
+        refuses(
+            id,
+            &in_order(&second),
+            "apply `serialize` to the launch of `blur` first",
+        );
+    }
+    let first_is_done = rewrite(ID, &in_order(both))
+        .text()
+        .replace("sharpen<<<", "$0sharpen<<<");
+    for id in [ID, "threshold", "aggregate-grid"] {
+        let result = rewrite(id, &first_is_done);
+        assert!(!result.assumes.iter().any(|reason| reason.contains("`blur`")), "{id}");
+    }
+}
+
+#[test]
+fn what_comes_again_is_not_first() {
+    let both = "$0blur<<<1, 64>>>(in, tmp, begin);\n    sharpen<<<1, 64>>>(in, tmp, out, begin);";
+    let reason = "grids of `blur` aren't independent of other grids that `tiles` launches into the NULL stream";
+    // Each `blur` but the first one follows a `sharpen`.
+    for (around, end) in [
+        ("for (int k = 0; k < 2; ++k) {", "}"),
+        ("again:", "if (n-- > 7) goto again;"),
+    ] {
+        refuses(ID, &in_order(&format!("{around} {both} {end}")), reason);
+    }
+    // So it does where a thread comes to the function twice.
+    let twice = in_order(both)
+        .replace("__global__ void tiles", "__device__ void tiles")
+        .replace(
+            "void run(",
+            "__global__ void all(const float* in, float* tmp, float* out, const int* first, int n) {\n    \
+             tiles(in, tmp, out, first, n);\n    tiles(in, tmp, out, first, n);\n}\nvoid run(",
+        )
+        .replace("tiles<<<", "all<<<");
+    refuses(ID, &twice, reason);
+}
+
+#[test]
+fn one_thread_that_launches_both_has_no_others_beside_it() {
+    let alone = "if (t == 0) {\n        $0blur<<<1, 64>>>(in, tmp, begin);\n        sharpen<<<1, 64>>>(in, tmp, out, begin);\n    }";
+    let result = rewrite(ID, &in_order(alone));
+    assert!(
+        result.assumes.iter().all(|reason| !reason.contains("sharpen")),
+        "{:?}",
+        result.assumes
+    );
+    // Another thread launches the second one, in an order that nobody knows, but not at the same time.
+    let apart =
+        "if (t == 0) $0blur<<<1, 64>>>(in, tmp, begin);\n    if (t == 1) sharpen<<<1, 64>>>(in, tmp, out, begin);";
+    let result = rewrite(ID, &in_order(apart));
+    assert!(
+        result
+            .assumes
+            .iter()
+            .any(|reason| reason.contains("those of `sharpen` that other threads"))
+    );
+}

@@ -695,7 +695,7 @@ fn launches_of_a_device_function() {
         let text = format!(
             r#"__global__ void child(int* x, int n) {{
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) x[i] += 1;
+    if (i < n) atomicAdd(&x[i], 1);
 }}
 
 {functions}
@@ -751,6 +751,42 @@ __device__ void twice(int* x) { other<<<1, 1>>>(x); }
     assert_eq!(with("", &second), (false, false));
     // Who calls it isn't in sight.
     assert_eq!(with("", ""), (true, true));
+}
+
+#[test]
+fn calls_that_change_the_same_elements() {
+    let with = |go: &str, kernel: &str| {
+        format!(
+            r#"__global__ void child(int* x, int n, int k) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] = x[i] * 3 + k;
+}}
+__device__ void go(int* x, int n, int k) {{
+    {go} $0child<<<(n + 31) / 32, 32>>>(x, n, k);
+}}
+__global__ void parent(int* x, int* y, int n) {{
+    {kernel}
+}}
+void run(int* x, int* y, int n) {{ parent<<<1, 32>>>(x, y, n); }}
+"#
+        )
+    };
+    let by_turns = "go(x, n, 0); __syncthreads(); go(x, n, 3);";
+    for id in ["threshold", "fire-and-forget", "aggregate-block"] {
+        refuses(
+            id,
+            &with("if (threadIdx.x == k)", by_turns),
+            "they go over the same elements",
+        );
+        refuses(
+            id,
+            &with("", "if (threadIdx.x == 0) for (int k = 0; k < n; ++k) go(x, n, k);"),
+            "they go over the same elements",
+        );
+    }
+    // Memory of each thread's own, or of each call's own.
+    rewrite(ID, &with("", "go(x + threadIdx.x * n, n, 0);"));
+    rewrite(ID, &with("", "if (threadIdx.x == 0) { go(x, n, 0); go(y, n, 1); }"));
 }
 
 #[test]

@@ -211,7 +211,11 @@ fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<R
 fn refuse_stream(site: &Site<'_>, grids: Grids, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
     let tail = "a tail launch runs after the parent grid: its threads can't run it";
     // Where some grids are launched, those that aren't overtake them.
-    order::other_stream(site, tail, grids == Grids::All, refusals, edit);
+    let at_once = match grids {
+        Grids::All => order::AtOnce::All,
+        Grids::Below { .. } => order::AtOnce::Some,
+    };
+    order::other_stream(site, tail, at_once, refusals, edit);
     if let Stream::Created(binding) = site.facts.stream {
         let created = order::created_stream(site, binding);
         let name = site.facts.stream_operand.as_ref().map_or("", |o| site.source(o.span));

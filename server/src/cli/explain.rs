@@ -188,7 +188,7 @@ fn collected_text(launch: &CollectedLaunch, out: &mut dyn Write) -> std::io::Res
             _ => note(reason, home),
         };
         let reasons = rewrite.reasons.iter().map(told).collect();
-        rewrites.row(vec![rewrite.rewrite.to_string(), rewrite.verdict.to_string()], reasons);
+        rewrites.row(vec![rewrite.rewrite.to_string(), rewrite.word().to_string()], reasons);
     }
     rewrites.print(out)
 }
@@ -208,7 +208,14 @@ fn note(note: &Note, home: &Place) -> String {
 fn whys(uniformity: &Uniformity, home: &Place) -> Vec<String> {
     let why = uniformity.why.iter().map(|cause| note(cause, home));
     let assumed = uniformity.assumes.iter().map(|cause| note(cause, home));
-    why.chain(assumed.map(|cause| format!("assumes {cause}"))).collect()
+    let mut told: Vec<String> = Vec::new();
+    for text in why.chain(assumed.map(|cause| format!("assumes {cause}"))) {
+        // Two reads of a line differ in their columns alone.
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    told
 }
 
 fn operand_row(table: &mut FittedTable, what: &str, text: String, operand: &Operand, home: &Place, looped: bool) {
@@ -420,8 +427,8 @@ fn rewrites(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
                 reasons.push(cause);
             }
         }
-        rewrites.row(vec![rewrite.rewrite.to_string(), rewrite.verdict.to_string()], reasons);
-        if let Some(plan) = &rewrite.plan {
+        rewrites.row(vec![rewrite.rewrite.to_string(), rewrite.word().to_string()], reasons);
+        if let Some(plan) = rewrite.plan.as_ref().filter(|_| !rewrite.refuted) {
             let id = rewrite.rewrite;
             let steps = plan.steps.iter();
             plans.extend(steps.map(|step| format!("{id} applies {}: {}", step.rewrite, step.why)));

@@ -595,7 +595,7 @@ fn join(reasons: &[Reason]) -> String {
     texts.truncate(texts.len() - more);
     match more {
         0 => texts.join("; "),
-        more => format!("{}; and {more} more", texts.join("; ")),
+        more => format!("{}; and {more} more reasons", texts.join("; ")),
     }
 }
 
@@ -700,7 +700,7 @@ mod tests {
         let eight = ["a", "b", "c", "d", "e", "f", "g", "h"];
         assert_eq!(join(&reasons(&eight)), "a; b; c; d; e; f; g; h");
         let nine = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
-        assert_eq!(join(&reasons(&nine)), "a; b; c; d; e; f; g; and 2 more");
+        assert_eq!(join(&reasons(&nine)), "a; b; c; d; e; f; g; and 2 more reasons");
     }
 
     #[test]

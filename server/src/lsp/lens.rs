@@ -23,6 +23,7 @@ use super::state::Snapshot;
 use crate::collected::{self, Collector};
 use crate::describe::has_twin;
 use crate::launches::{LaunchSite, REPLACES_WAIT, by_function, place_in, wait_for};
+use crate::made::REVERT;
 
 /// What a lens needs to be resolved later.
 #[derive(Debug, Serialize, Deserialize)]
@@ -247,7 +248,8 @@ fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[(
     let mut usable = BTreeSet::new();
     for (place, collector) in collected {
         let fitting = collected::fitting(&snapshot.db, *place, collector);
-        usable.extend(fitting.iter().map(|(rewrite, _)| rewrite.id));
+        // As the hover counts them: taking back is no further one.
+        usable.extend(fitting.iter().map(|(rewrite, _)| rewrite.id).filter(|id| *id != REVERT));
     }
     for site in sites {
         let contradicted = refuted(&snapshot.db, site.id.function);

@@ -187,9 +187,19 @@ impl<'db> Inside<'_, 'db> {
     /// What leaves the loop other than by its condition.
     fn early_end(&self) -> Option<Span> {
         let inside = |s: &Span| self.span.contains(*s) && *s != self.span;
+        // What leaves a lambda doesn't leave the loop around it.
+        let lambdas: Vec<Span> = self
+            .body
+            .exprs
+            .iter()
+            .filter(|expr| matches!(expr.kind, ExprKind::Lambda { .. }) && !expr.from_macro && inside(&expr.span))
+            .map(|expr| expr.span)
+            .collect();
         self.body.stmts.iter().find_map(|stmt| {
             let leaves = match &stmt.kind {
-                StmtKind::Return(_) | StmtKind::Goto(_) | StmtKind::Label(..) | StmtKind::Unknown { .. } => true,
+                StmtKind::Unknown { .. } => true,
+                _ if lambdas.iter().any(|lambda| lambda.contains(stmt.span)) => false,
+                StmtKind::Return(_) | StmtKind::Goto(_) | StmtKind::Label(..) => true,
                 StmtKind::Break => self.breaks_this(stmt.span),
                 _ => false,
             };

@@ -91,7 +91,7 @@ pub fn understand_stream(
     edit: &mut EditBuilder<'_>,
 ) -> Option<CreatedStream> {
     let tail = tail_launch(site);
-    order::other_stream(site, &tail, false, refusals, edit);
+    order::other_stream(site, &tail, order::AtOnce::Nothing, refusals, edit);
     let Stream::Created(binding) = site.facts.stream else {
         return None;
     };

@@ -196,8 +196,9 @@ pub fn rewrites<'a>(verdicts: impl Iterator<Item = &'a RewriteVerdict>, home: &s
             Some(page) => format!("[{title}]({page})"),
             None => title,
         };
-        let verdict = match rewrite.verdict {
+        let verdict = match rewrite.word() {
             "eligible" => "✓ fits",
+            "contradicted" => "✗ the code contradicts it:",
             "assumes" => "✓ fits, if",
             _ => "✗ doesn't fit:",
         };
