@@ -17,11 +17,11 @@ const MAX_STEPS: usize = 38;
 
 /// The last step, in fewer words, where the title has no room for the steps before it: then it says how many there are.
 const LAST_OF_SEVERAL: [(&str, &str); 9] = [
-    ("aggregate-grid-host", "collect per grid for the host"),
-    ("aggregate-grid-stream", "collect, run after the parent"),
+    ("aggregate-grid-host", "collect for the host"),
+    ("aggregate-grid-stream", "collect, run after parent"),
     ("fire-and-forget", "launch fire-and-forget"),
     ("flatten-recursion", "flatten the recursion"),
-    ("persistent-loop", "loop instead of tail launches"),
+    ("persistent-loop", "one loop, no tail launches"),
     ("promote", "turn the chain into one grid"),
     ("promote-lookback", "one grid, with look-back"),
     ("promote-overlap", "one grid, overlapped"),
@@ -77,7 +77,10 @@ fn best<'s>(steps: impl Iterator<Item = &'s str>) -> Option<String> {
         .last()
         .and_then(|step| find(&LAST_OF_SEVERAL, step))
         .unwrap_or(last);
-    Some(format!("{BEST}{last}, {} more", before.len()))
+    Some(match before.len() {
+        1 => format!("{BEST}{last}, +1 step"),
+        more => format!("{BEST}{last}, +{more} steps"),
+    })
 }
 
 /// A step in few words, as titles name it and whoever tells all steps.
@@ -104,7 +107,7 @@ mod tests {
             assert!(words.chars().count() <= MAX_STEPS, "{words}");
             let title = best(["threshold", "coarsen", "skip-silent-stores", id].into_iter()).unwrap_or_default();
             assert!(title.chars().count() <= MAX_STEPS + "Best: ".len(), "{title}");
-            assert!(title.ends_with(", 3 more"), "{title}");
+            assert!(title.ends_with(", +3 steps"), "{title}");
         }
         for (id, _) in LAST_OF_SEVERAL {
             assert!(in_words(id).is_some(), "{id}");
@@ -116,12 +119,12 @@ mod tests {
         let title = |steps: &[&str]| best(steps.iter().copied());
         let expected = "Best: loop small grids, collect per grid";
         assert_eq!(title(&["threshold=32", "aggregate-grid"]).as_deref(), Some(expected));
-        let expected = "Best: collect per grid, 2 more";
+        let expected = "Best: collect per grid, +2 steps";
         assert_eq!(
             title(&["threshold=32", "coarsen=4", "aggregate-grid"]).as_deref(),
             Some(expected)
         );
-        let expected = "Best: run in the parent's threads, 1 more";
+        let expected = "Best: run in the parent's threads, +1 step";
         assert_eq!(
             title(&["skip-silent-stores", "reuse-threads=grid"]).as_deref(),
             Some(expected)
