@@ -87,9 +87,20 @@ pub fn apply(
     for rewrite in steps {
         let mut refusals: Vec<String> = Vec::new();
         let mut left = Vec::new();
+        let mut refused: Vec<TextRange> = Vec::new();
+        let mut changed = false;
         targets.sort_unstable();
-        // Those behind first: what stands in front of them stays where it is, mostly.
-        while let Some(target) = targets.pop() {
+        loop {
+            // Those behind first: what stands in front of them stays where it is, mostly.
+            let Some(target) = targets.pop() else {
+                if !std::mem::take(&mut changed) || refused.is_empty() {
+                    break;
+                }
+                // A launch may have waited for one that is gone now.
+                targets = std::mem::take(&mut refused);
+                targets.sort_unstable();
+                continue;
+            };
             let now = host.file(path).ok_or_else(Vec::new)?;
             let edit = {
                 let here = overlapping(host.db(), now, target);
@@ -103,6 +114,7 @@ pub fn apply(
                     Err(refusal) => {
                         let reason = |reason: Reason| format!("{}: {}", rewrite.id, reason.text);
                         refusals.extend(refusal.0.into_iter().map(reason));
+                        refused.push(target);
                         continue;
                     }
                 }
@@ -118,6 +130,8 @@ pub fn apply(
             targets = targets.into_iter().map(moved).collect();
             left = left.into_iter().map(moved).collect();
             left.push(moved(target));
+            refused = refused.into_iter().map(moved).collect();
+            changed = true;
             for (path, text) in texts.into_iter().chain(edit.creates.clone()) {
                 host.set_file(&path, text);
             }
