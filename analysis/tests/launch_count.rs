@@ -418,3 +418,24 @@ fn loops_that_threads_share() {
     let halves = format!("int i = {index}; i < n; i += gridDim.x * 32");
     assert_ne!(counts("", &halves, child, "m, 64")[2], "up to n");
 }
+
+#[test]
+fn enumerators_are_numbers_where_literals_say_them() {
+    let per_thread = |declared: &str, bound: &str| {
+        let launch = format!("for (int i = 0; i < {bound}; ++i) child<<<1, 32>>>(out, i);");
+        count_in(&format!("{declared}\n{}", kernel(&launch))).per_thread.to_string()
+    };
+    for (declared, bound, expected) in [
+        ("enum { N = 4 };", "N", "4"),
+        ("enum Mode { A, B = 7, C };", "C", "8"),
+        ("enum Mode : unsigned char { A, B = 0x10 };", "B", "16"),
+        ("struct Config { enum { N = 4 }; };", "Config::N", "4"),
+        // Something else says what it is.
+        ("enum { A = sizeof(int), B };", "B", "up to B"),
+        ("enum { A,\n#ifdef MORE\nM,\n#endif\nB };", "B", "up to B"),
+        ("struct One { enum { N = 4 }; };\nstruct Two { enum { N = 5 }; };", "One::N", "up to One::N"),
+        ("enum { N = 4 };\n#define N 5", "N", "5"),
+    ] {
+        assert_eq!(per_thread(declared, bound), expected, "{declared}");
+    }
+}

@@ -26,7 +26,7 @@ use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 
 use crate::best_title::title_at;
 use crate::collected::{CollectedCall, Collector, Tends, argument_names, fitting, kernel_of};
-use crate::gain::may_gain;
+use crate::gain::{may_gain, mends};
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, is_wait, overlap, place_in};
 use crate::line_index::line_index;
 use crate::made::REVERT;
@@ -501,7 +501,7 @@ impl<'a> Describe<'a> {
                         (diagnostic.place, edit, rewrite.title.into())
                     }
                     Target::Launch(_) => {
-                        let site = site?;
+                        let site = site.filter(|site| mends(self.db, site.id, rewrite.id, diagnostic.rewrites))?;
                         let edit = rewrite.edit(self.db, site.id, &Options::default()).ok()?;
                         (site.place, edit, title_at(self.db, rewrite, site.id))
                     }

@@ -1,4 +1,4 @@
-//! Which rewrites may make a program faster by themselves: what a menu calls the best is one of them.
+//! Which rewrites may make a program faster by themselves: what a menu calls the best is one of them. And which mend what a diagnostic finds.
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{
@@ -16,15 +16,16 @@ pub fn may_gain(db: &dyn Db, launch: LaunchId<'_>, rewrite: &str) -> bool {
     let single = who_launches(db, launch) == Launchers::OnePerGrid;
     let counts = launch_counts(db, launch.function).get(launch.index as usize);
     let once = counts.is_some_and(|count| count.per_grid.at_most == Bound::Constant(1));
+    let recurs = launches(db, launch.function).iter().any(|facts| facts.recursive);
     let step_gains = |step: &str| {
         let id = step.split('=').next().unwrap_or(step);
         match rewrite_by_id(id).map(|rewrite| rewrite.family) {
             Some(Family::Coarsening) => false,
             Some(Family::InLauncher) => !single && thread_may_gain(db, launch, id),
             Some(Family::Stream) => !once,
-            // But for those that leave the launch to the host.
+            // But for those that leave the launch to the host; one level of a recursion after the other, it would do so each time.
             Some(Family::Aggregation) => {
-                !once || matches!(id, "aggregate-grid-host" | "aggregate-grid-stream" | "reuse-threads")
+                !once || !recurs && matches!(id, "aggregate-grid-host" | "aggregate-grid-stream" | "reuse-threads")
             }
             _ => true,
         }
@@ -52,4 +53,19 @@ fn thread_may_gain(db: &dyn Db, launch: LaunchId<'_>, rewrite: &str) -> bool {
         "serialize" => tiny || facts.grid.constant == Some([1, 1, 1]),
         _ => true,
     }
+}
+
+/// Whether a rewrite of a launch mends a diagnostic, which names those that do. What `optimize` consists of may be another one, which leaves
+/// the launches as many as they are.
+pub fn mends(db: &dyn Db, launch: LaunchId<'_>, rewrite: &str, named: &[&str]) -> bool {
+    let step_mends = |step: &str| {
+        let id = step.split('=').next().unwrap_or(step);
+        let family = rewrite_by_id(id).map(|rewrite| rewrite.family);
+        named.contains(&id) || !matches!(family, Some(Family::Stream | Family::Coarsening))
+    };
+    named.contains(&rewrite)
+        && match plan_of(db, launch) {
+            Ok(plan) if rewrite == optimize::ID => plan.steps.iter().any(|(step, _)| step_mends(step)),
+            _ => true,
+        }
 }

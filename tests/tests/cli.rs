@@ -425,7 +425,7 @@ fn what_no_rewrite_mends_says_why() {
     let why = "a call of `atomicAdd` can't be computed again in another kernel";
     let found = check("refine.cu:7");
     assert!(
-        found.contains(&format!("note: no rewrite fits: {why}\n --> refine.cu:4:18")),
+        found.contains(&format!("note: no rewrite mends it: {why}\n --> refine.cu:4:18")),
         "{found}"
     );
     let told = gridfuse(files.path(), &["explain", "refine.cu:6"])
@@ -437,7 +437,7 @@ fn what_no_rewrite_mends_says_why() {
     let why =
         "`visit` launches grids, which the next kernel of the loop waits for: apply `serialize` to its launches first";
     assert!(
-        found.contains(&format!("note: no rewrite fits: {why}\n  --> rounds.cu:3:36")),
+        found.contains(&format!("note: no rewrite mends it: {why}\n  --> rounds.cu:3:36")),
         "{found}"
     );
 }

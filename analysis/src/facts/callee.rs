@@ -133,7 +133,7 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
             None if scalar_type(name) => Callee::Type(name.to_owned()),
             None => Callee::Unknown,
         },
-        Meaning::Global(_) | Meaning::Enumerator | Meaning::Macro(_) => Callee::Unknown,
+        Meaning::Global(_) | Meaning::Enumerator(_) | Meaning::Macro(_) => Callee::Unknown,
     }
 }
 

@@ -52,7 +52,7 @@ fn is_value(db: &dyn Db, head: FunctionItem<'_>, text: &str) -> bool {
                     || known(name).is_some_and(|l| l.is_pure()) && matches!(meaning(), Meaning::Unknown)
             }
             // Operators of enumerations may be the user's.
-            false if matches!(meaning(), Meaning::Enumerator) => alone,
+            false if matches!(meaning(), Meaning::Enumerator(_)) => alone,
             false => is_number || stands_for(db, head, name) == StandsFor::Value && !is_builtin(name),
         }
     })

@@ -438,7 +438,7 @@ impl<'a> Types<'a> {
                 _ if self.is_plain_field(name) => true,
                 Meaning::Global(global) => global.pointer || global.dims > 0 || self.names_plain(&global.base),
                 // A constant in a macro, `nullptr`.
-                Meaning::Enumerator | Meaning::Macro(_) => false,
+                Meaning::Enumerator(_) | Meaning::Macro(_) => false,
                 _ => name == "nullptr" || name == "NULL",
             },
             _ => false,
@@ -637,7 +637,7 @@ impl Reading<'_> {
         called
             || match meaning_in(self.db, self.places.function, name) {
                 Meaning::Global(global) => global.constant && !global.pointer,
-                Meaning::Enumerator | Meaning::Type => true,
+                Meaning::Enumerator(_) | Meaning::Type => true,
                 _ => false,
             }
     }

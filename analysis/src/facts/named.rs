@@ -27,7 +27,7 @@ pub(crate) fn stands_for(db: &dyn Db, function: FunctionItem<'_>, name: &str) ->
     match meaning_in(db, function, name) {
         Meaning::Global(global) if global.constant || global.constant_memory => StandsFor::Value,
         Meaning::Global(_) => StandsFor::Variable,
-        Meaning::Functions(_) | Meaning::Enumerator | Meaning::Type => StandsFor::Value,
+        Meaning::Functions(_) | Meaning::Enumerator(_) | Meaning::Type => StandsFor::Value,
         Meaning::Macro(item) if integer_literal(item.body.trim()).is_some() => StandsFor::Value,
         Meaning::Unknown if is_value(db, function, name) => StandsFor::Value,
         Meaning::Macro(_) | Meaning::Unknown => StandsFor::Unknown,

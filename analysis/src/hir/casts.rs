@@ -87,7 +87,7 @@ impl Lowering<'_> {
         let seen = visible(self.db, self.file);
         let ty = here || self.names.types.contains(last) || self.names.aliases.contains_key(last);
         let value = seen.globals.contains_key(last)
-            || seen.enumerators.contains(last)
+            || seen.enumerators.contains_key(last)
             || self.template_names.iter().any(|t| t == last && !is_template_type(t))
             || (self.member || composed) && self.is_member_variable(last);
         match (ty, value) {

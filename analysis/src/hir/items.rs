@@ -197,6 +197,8 @@ pub struct TypeItem {
     pub is_enum: bool,
     /// Enumerators of an enum.
     pub enumerators: Vec<String>,
+    /// Their values, as far as literals say them.
+    pub enumerator_values: Vec<Option<i64>>,
     /// Has a base class or virtual functions, or declares what may run code when it is copied or converted to.
     pub nontrivial: bool,
     /// What its constructors do.

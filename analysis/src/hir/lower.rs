@@ -371,7 +371,7 @@ impl Lowering<'_> {
     /// All classes in sight that have a field of that name have a number or a pointer under it, and nothing else in sight is named so.
     fn is_plain_field(&self, name: &str) -> bool {
         let seen = visible(self.db, self.file);
-        if !self.member || seen.globals.contains_key(name) || seen.enumerators.contains(name) {
+        if !self.member || seen.globals.contains_key(name) || seen.enumerators.contains_key(name) {
             return false;
         }
         let fields = included_files(self.db, self.file)

@@ -266,6 +266,15 @@ impl<'a> Collector<'a> {
         self.bodies.get(first).copied()
     }
 
+    /// Whether a node is there as it is written: no directive stands in it, and nothing of it was blanked.
+    pub(super) fn is_whole(&self, node: Node<'_>) -> bool {
+        let range = TextRange::new(node.start_byte() as u32, node.end_byte() as u32);
+        let first = self.directives.partition_point(|at| *at < range.start);
+        let directive = self.directives.get(first).is_some_and(|at| *at < range.end);
+        let blanked = |all: &[TextRange]| all.iter().any(|part| part.start < range.end && range.start < part.end);
+        !directive && !blanked(self.bodies) && !blanked(&self.masked.inactive)
+    }
+
     pub(super) fn text(&self, node: Node<'_>) -> &'a str {
         self.masked.text.get(node.byte_range()).unwrap_or("")
     }

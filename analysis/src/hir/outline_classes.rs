@@ -7,6 +7,7 @@ use tree_sitter::Node;
 use super::class_names::class_name;
 use super::outline::Collector;
 use crate::base::fields;
+use crate::base::literal::integer_literal;
 use crate::base::preprocess::IncludeItem;
 use crate::hir::items::TypeItem;
 use crate::hir::names::without_template_arguments;
@@ -79,12 +80,24 @@ impl Collector<'_> {
     /// Reads the members of a class, or the enumerators of an enum.
     fn read_members(&self, body: Node<'_>, item: &mut TypeItem) {
         let mut cursor = body.walk();
+        // What isn't read may be an enumerator, too, and the next one has the next value.
+        let mut all_read = self.is_whole(body);
         for child in body.named_children(&mut cursor) {
             self.note_members(child, &mut item.members);
+            all_read &= matches!(child.kind(), "enumerator" | "comment");
             match child.kind() {
                 "enumerator" => {
                     if let Some(name) = child.child_by_field_id(fields::NAME.id()) {
                         item.enumerators.push(self.text(name).to_owned());
+                        let before = item.enumerator_values.last().map_or(Some(-1), |before| *before);
+                        let before = before.filter(|_| all_read);
+                        let value = match child.child_by_field_id(fields::VALUE.id()) {
+                            Some(value) => {
+                                integer_literal(self.text(value)).and_then(|value| i64::try_from(value).ok())
+                            }
+                            None => before.and_then(|before| before.checked_add(1)),
+                        };
+                        item.enumerator_values.push(value);
                     }
                 }
                 "field_declaration" => {
@@ -124,7 +137,9 @@ impl Collector<'_> {
 
     /// Notes a class or an enum. `template`: what it is one by.
     pub(super) fn type_item(&mut self, node: Node<'_>, template: Option<Node<'_>>) {
-        let Some(name) = class_name(node).map(|n| without_template_arguments(self.text(n))) else {
+        let is_enum = node.kind() == "enum_specifier";
+        let name = class_name(node).map(|n| without_template_arguments(self.text(n)));
+        let Some(name) = name.or_else(|| is_enum.then(|| UNNAMED.to_owned())) else {
             return;
         };
         let Some(body) = node.child_by_field_id(fields::BODY.id()) else {
@@ -132,7 +147,6 @@ impl Collector<'_> {
         };
         let blanked = self.body_from(body.start_byte());
         self.blanked_class |= blanked.is_some_and(|blanked| (blanked.start as usize) < body.end_byte());
-        let is_enum = node.kind() == "enum_specifier";
         let inner: Vec<IncludeItem> = included_in(self.text(body)).collect();
         let includes_inside = !inner.is_empty();
         for include in inner {
@@ -145,6 +159,7 @@ impl Collector<'_> {
             name,
             is_enum,
             enumerators: Vec::new(),
+            enumerator_values: Vec::new(),
             nontrivial: false,
             constructors: Constructors::None,
             hidden: None,
@@ -207,6 +222,9 @@ impl Collector<'_> {
         self.items.types.push(item);
     }
 }
+
+/// What an enum without a name is called: nothing that code could name.
+const UNNAMED: &str = "(unnamed enum)";
 
 /// The `#include` lines of a text.
 fn included_in(text: &str) -> impl Iterator<Item = IncludeItem> {

@@ -28,8 +28,8 @@ pub enum Meaning<'db> {
     Functions(Vec<FunctionItem<'db>>),
     /// A variable at namespace scope.
     Global(GlobalItem),
-    /// An enumerator.
-    Enumerator,
+    /// An enumerator, with its value, where a literal says it and all of that name in sight have the same.
+    Enumerator(Option<i64>),
     /// A macro with exactly one definition.
     Macro(MacroItem),
     /// A type.
@@ -74,8 +74,8 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
     if let Some(global) = global {
         return Meaning::Global(global.clone());
     }
-    if visible.enumerators.contains(last) {
-        return Meaning::Enumerator;
+    if let Some(value) = visible.enumerators.get(last) {
+        return Meaning::Enumerator(value.filter(|_| !blanked));
     }
     if names.types.contains(last) || names.aliases.contains_key(last) {
         return Meaning::Type;

@@ -22,7 +22,7 @@ pub struct Visible<'db> {
     /// Namespace-scope variables by name.
     pub globals: HashMap<String, GlobalItem>,
     /// Enumerators.
-    pub enumerators: HashSet<String>,
+    pub enumerators: HashMap<String, Option<i64>>,
     /// Names of namespaces and classes in which functions and variables stand.
     pub scopes: HashSet<String>,
     /// Words of what was blanked because it is too large, and names that macros declare: any of them may be declared in another way than
@@ -93,7 +93,14 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
                 .or_insert_with(|| global.clone());
         }
         for ty in &items.types {
-            found.enumerators.extend(ty.enumerators.iter().cloned());
+            for (name, value) in ty.enumerators.iter().zip(&ty.enumerator_values) {
+                // Two of one name: only what holds for both.
+                found
+                    .enumerators
+                    .entry(name.clone())
+                    .and_modify(|known| *known = known.filter(|known| Some(*known) == *value))
+                    .or_insert(*value);
+            }
         }
     }
     let names = found.functions.keys().chain(found.globals.keys()).map(String::as_str);

@@ -286,7 +286,7 @@ fn refuse_unclear_arguments(site: &Site<'_>, refusals: &mut Refusals) {
             || is_constant(site, word)
             || matches!(
                 gridfuse_analysis::hir::resolve::meaning(site.db, site.file, word),
-                gridfuse_analysis::hir::resolve::Meaning::Enumerator
+                gridfuse_analysis::hir::resolve::Meaning::Enumerator(_)
                     | gridfuse_analysis::hir::resolve::Meaning::Global(_)
             );
         let local = site.body.bindings.iter().any(|b| b.name == word);

@@ -186,7 +186,7 @@ fn is_plain(child: &Child<'_>, expr: ExprId) -> bool {
             !ty.complex && is_plain_type(&ty.base)
         }
         ExprKind::Name(Name::Other(name)) => match meaning_in(child.db, child.item, name) {
-            Meaning::Enumerator => true,
+            Meaning::Enumerator(_) => true,
             Meaning::Global(global) => is_plain_type(&global.base),
             Meaning::Unknown => child.item.signature(child.db).template_names.contains(name),
             _ => false,

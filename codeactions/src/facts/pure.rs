@@ -360,7 +360,7 @@ impl Top<'_, '_> {
                 _ => self.builtins,
             },
             ExprKind::Name(Name::Other(name)) => match meaning_in(*db, self.function.item, name) {
-                Meaning::Enumerator => true,
+                Meaning::Enumerator(_) => true,
                 Meaning::Global(global) => (global.constant && !global.shared) || global.constant_memory,
                 Meaning::Unknown => self.function.item.signature(*db).template_names.contains(name),
                 _ => false,

@@ -244,7 +244,7 @@ impl Snippets<'_> {
         }
         if !told.is_empty() {
             let told: Vec<String> = told.iter().map(|fix| format!("`{}`", fix.rewrite)).collect();
-            let text = format!("what is offered above mends this, too: {}", told.join(", "));
+            let text = format!("mended by the same rewrites: {}", told.join(", "));
             groups.push(Group::with_title(Level::HELP.secondary_title(text)));
         }
         if !numbered.is_empty() {
@@ -253,7 +253,7 @@ impl Snippets<'_> {
         if fixes.is_empty()
             && let Some(obstacle) = self.obstacle(diagnostic)
         {
-            let text = format!("no rewrite fits: {}", obstacle.text);
+            let text = format!("no rewrite mends it: {}", obstacle.text);
             let elsewhere = obstacle.place.filter(|place| *place != diagnostic.place);
             groups.push(self.note(&text, elsewhere));
         }

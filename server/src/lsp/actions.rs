@@ -33,7 +33,7 @@ use crate::collected::{self, in_order, launches_others};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
-use crate::gain::may_gain;
+use crate::gain::{may_gain, mends};
 use crate::glance::{brief, decisive};
 use crate::launches::{LaunchSite, REPLACES_WAIT, around, function_at, overlap, overlapping, place_in, wait_for};
 use crate::leftover::{self, Edited};
@@ -103,8 +103,8 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
     offers.extend(small_edits(snapshot, file, range));
     offers.retain(|offer| offer.action.kind.as_ref().is_none_or(wanted));
     let mut offers = each_once(offers);
-    // Fixes of what is found here, then the rest; the order within is the table's: the best first.
-    offers.sort_by_key(|offer| (!offer.is_fix(), offer.action.is_preferred.is_none()));
+    // What is best, fixes of what is found here, then the rest; the order within is the table's.
+    offers.sort_by_key(|offer| (offer.action.is_preferred.is_none(), !offer.is_fix()));
     let mut actions: Vec<CodeAction> = offers.into_iter().map(|offer| offer.action).collect();
     if wanted(&CodeActionKind::EMPTY) {
         actions.extend(run_on_gpu(snapshot, uri, file, range, &here));
@@ -346,7 +346,7 @@ fn of_launch(
         found.extend(here.filter(|diagnostic| overlap(diagnostic.place.range, site.place.range)));
     }
     let wanted = |rewrite: &&Rewrite| {
-        let mends = others.is_empty() || others.iter().any(|d| d.rewrites.contains(&rewrite.id));
+        let mends = others.is_empty() || others.iter().any(|d| mends(db, site.id, rewrite.id, d.rewrites));
         mends
             && match rewrite.target {
                 Target::Launch(Launches::Any) => true,
@@ -370,11 +370,14 @@ fn of_launch(
     verdicts
         .iter()
         .filter_map(|(rewrite, verdict)| {
-            let mut mends: Vec<_> = found.iter().filter(|d| d.rewrites.contains(&rewrite.id)).collect();
+            let mut mended: Vec<_> = found
+                .iter()
+                .filter(|d| mends(db, site.id, rewrite.id, d.rewrites))
+                .collect();
             // What is known to be wrong mends nothing, and is the best of nothing.
             let mut own = title_at(db, rewrite, site.id);
             if verdict.assumes_any(&refuted) {
-                mends.clear();
+                mended.clear();
                 own = rewrite.title.into();
             }
             let mut action = CodeAction {
@@ -417,9 +420,9 @@ fn of_launch(
                 let offer = Offer { action, result: None };
                 return snapshot.session.disabled_actions.then_some(offer);
             }
-            if !mends.is_empty() {
+            if !mended.is_empty() {
                 action.kind = Some(kind_of(rewrite, fixes));
-                action.diagnostics = Some(mends.iter().map(|d| snapshot.diagnostic(d)).collect());
+                action.diagnostics = Some(mended.iter().map(|d| snapshot.diagnostic(d)).collect());
             }
             let best = preferred == Some(rewrite.id);
             action.is_preferred = (best && snapshot.session.preferred_actions).then_some(true);

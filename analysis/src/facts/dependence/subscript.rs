@@ -377,7 +377,7 @@ impl<'a, 'db> Evaluator<'a, 'db> {
         let file = self.function.file(self.db);
         let shared = |range| Some(self.symbol(Symbol::Named(name.to_owned()), Integer::ANY, range));
         match meaning_in(self.db, self.function, name) {
-            Meaning::Enumerator => shared(Interval::ALL),
+            Meaning::Enumerator(_) => shared(Interval::ALL),
             // A template parameter that is a value: types have no place in an expression.
             Meaning::Unknown
                 if self

@@ -452,7 +452,7 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
             _ => number(name),
         },
         ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
-            Meaning::Enumerator => Some(true),
+            Meaning::Enumerator(_) => Some(true),
             Meaning::Global(global) => {
                 let literal = global
                     .init
@@ -664,6 +664,7 @@ fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, 
                 let value = crate::base::literal::integer_literal(global.init.as_deref()?.trim())?;
                 held(db, function, body, &global.base, value)
             }
+            Meaning::Enumerator(value) => i32::try_from(value?).ok().map(i128::from),
             _ => None,
         },
         _ => None,

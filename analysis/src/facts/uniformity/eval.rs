@@ -305,7 +305,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             return self.varying(format!("{name} may be a field"), span);
         }
         match meaning_in(self.db, self.function, name) {
-            Meaning::Enumerator | Meaning::Functions(_) | Meaning::Type => address,
+            Meaning::Enumerator(_) | Meaning::Functions(_) | Meaning::Type => address,
             Meaning::Global(g) if g.shared => self.varying(format!("{name} is in shared memory"), span),
             Meaning::Global(g) if g.constant && !g.managed && (!g.device || g.init.is_some()) => address,
             Meaning::Global(g) if g.constant_memory => {

@@ -550,7 +550,7 @@ impl Tail<'_, '_> {
                 }
             }
             ExprKind::Name(Name::Other(name)) => match meaning_in(db, self.wait.function, name) {
-                Meaning::Enumerator => Ok(()),
+                Meaning::Enumerator(_) => Ok(()),
                 Meaning::Global(global) if global.constant && !global.shared || global.constant_memory => Ok(()),
                 Meaning::Global(_) => {
                     self.reads.insert(expr);

@@ -173,7 +173,7 @@ impl Layout {
                     || block.contains(b) && pure::keeps_first_value(child.db, child.item, body, *b)
             }
             ExprKind::Name(Name::Other(name)) => match meaning_in(child.db, child.item, name) {
-                Meaning::Enumerator => true,
+                Meaning::Enumerator(_) => true,
                 Meaning::Global(global) => global.constant || global.constant_memory,
                 Meaning::Unknown => child.item.signature(child.db).template_names.contains(name),
                 _ => false,

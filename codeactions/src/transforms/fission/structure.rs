@@ -351,7 +351,7 @@ impl<'a, 'db> Structure<'a, 'db> {
             }
             ExprKind::Name(Name::Builtin(builtin)) => *builtin != Builtin::ThreadIdx,
             ExprKind::Name(Name::Other(name)) => match meaning_in(db, self.child.item, name) {
-                Meaning::Enumerator | Meaning::Global(_) => true,
+                Meaning::Enumerator(_) | Meaning::Global(_) => true,
                 Meaning::Unknown => self.child.item.signature(db).template_names.contains(name),
                 _ => false,
             },

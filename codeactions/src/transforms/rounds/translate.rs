@@ -768,7 +768,7 @@ impl<'db> Translation<'_, 'db> {
     /// Whether a name is a constant that device code may use.
     fn is_constant_name(&self, name: &str) -> bool {
         match meaning_in(self.host.function.db, self.host.function.item, name) {
-            Meaning::Enumerator => true,
+            Meaning::Enumerator(_) => true,
             Meaning::Global(global) => is_constant_global(self.host, &global, 0),
             _ => constant(name),
         }
@@ -1118,7 +1118,7 @@ fn is_constant_global(host: &HostLoop<'_>, global: &GlobalItem, depth: u32) -> b
                 "sizeof" | "static_cast" | "true" | "false" | "unsigned" | "signed" | "long" | "short"
             )
             || match meaning_in(*db, *item, word) {
-                Meaning::Enumerator => true,
+                Meaning::Enumerator(_) => true,
                 Meaning::Global(of) => depth < 8 && is_constant_global(host, &of, depth + 1),
                 _ => constant(word),
             }
