@@ -423,7 +423,9 @@ fn loops_that_threads_share() {
 fn enumerators_are_numbers_where_literals_say_them() {
     let per_thread = |declared: &str, bound: &str| {
         let launch = format!("for (int i = 0; i < {bound}; ++i) child<<<1, 32>>>(out, i);");
-        count_in(&format!("{declared}\n{}", kernel(&launch))).per_thread.to_string()
+        count_in(&format!("{declared}\n{}", kernel(&launch)))
+            .per_thread
+            .to_string()
     };
     for (declared, bound, expected) in [
         ("enum { N = 4 };", "N", "4"),
@@ -433,7 +435,11 @@ fn enumerators_are_numbers_where_literals_say_them() {
         // Something else says what it is.
         ("enum { A = sizeof(int), B };", "B", "up to B"),
         ("enum { A,\n#ifdef MORE\nM,\n#endif\nB };", "B", "up to B"),
-        ("struct One { enum { N = 4 }; };\nstruct Two { enum { N = 5 }; };", "One::N", "up to One::N"),
+        (
+            "struct One { enum { N = 4 }; };\nstruct Two { enum { N = 5 }; };",
+            "One::N",
+            "up to One::N",
+        ),
         ("enum { N = 4 };\n#define N 5", "N", "5"),
     ] {
         assert_eq!(per_thread(declared, bound), expected, "{declared}");

@@ -133,54 +133,23 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     let in_loop = known
         .and_then(|known| known.iterations.as_ref())
         .filter(|_| comes_again(site));
-    // Grids of one launch run the same code; what one launch writes for another one to read is ordered on purpose.
-    let mut assume_or = |text: String, dependence: Option<&Dependence<'_>>, same: bool, instead: &str| {
-        if dependence.is_some_and(Dependence::is_none) {
-            return;
-        }
-        let wrong = |but: &str| {
-            let text = text.replacen("are independent", "aren't independent", 1);
-            format!("{text}: {but}; {instead}")
-        };
-        let surface = || surface_in_common(site).filter(|_| same);
-        let (text, against) = match dependence {
-            Some(conflict @ Dependence::Conflict(a, b)) => {
-                let but = both(site, a, b);
-                if conflict.accumulates() || !same && conflict.shows_for_sure() {
-                    (wrong(&but), Against::Contradicts)
-                } else {
-                    let speaks = if conflict.shows() {
-                        Against::Speaks
-                    } else {
-                        Against::Open
-                    };
-                    (format!("{text}; but {but}"), speaks)
-                }
-            }
-            _ => match surface() {
-                Some(surface) => (wrong(&surface), Against::Contradicts),
-                None => where_unknown(site, text, dependence, in_loop),
-            },
-        };
-        let place = Some(site.here());
-        let reason = Reason { text, place };
-        found.push(Assumption { reason, against });
+    let open = |text: String, dependence: Option<&Dependence<'_>>, same: bool| {
+        unless_proven(site, text, dependence, same, in_loop, INSTEAD)
     };
-    let mut assume = |text, dependence: Option<&Dependence<'_>>, same| assume_or(text, dependence, same, INSTEAD);
     if !single {
         let text = format!(
             "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
              stream runs them one at a time)"
         );
         let proven = known.is_some_and(|known| known.threads.is_none());
-        if let Some(but) = same_elements(site, Grids::OfThreads).filter(|_| !proven) {
+        if let Some(but) = same_elements(site, Grids::Threads).filter(|_| !proven) {
             let but = format!("{but}; {INSTEAD}");
             found.push(contradicted(site, &text, &but));
             return found;
         }
-        assume(text, known.map(|k| &k.threads), true);
+        found.extend(open(text, known.map(|k| &k.threads), true));
     } else if takes_flat_blocks(site.db, site.id) {
-        assume(flat_blocks(site).text, known.map(|k| &k.threads), false);
+        found.extend(open(flat_blocks(site).text, known.map(|k| &k.threads), false));
     }
     if comes_again(site) && !kept.contains(&Among::Iterations) {
         let text = format!(
@@ -192,37 +161,52 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
             found.push(wrong);
             return found;
         }
-        assume(text, iterations, true);
+        found.extend(open(text, iterations, true));
     }
     if calls.is_some_and(|calls| calls.again) && !kept.contains(&Among::Calls) {
         let text = format!(
             "grids of `{child}` are independent of each other: those that one thread launches in several calls of `{parent}` (the \
              NULL stream runs them in order)"
         );
-        if let Some(but) = called_again(site).or_else(|| same_elements(site, Grids::OfCalls)) {
+        if let Some(but) = called_again(site).or_else(|| same_elements(site, Grids::Calls)) {
             found.push(contradicted(site, &text, &but));
             return found;
         }
-        assume(text, None, false);
+        found.extend(open(text, None, false));
     }
     if calls.is_some_and(|calls| calls.beside) {
         let text = format!(
             "grids of `{child}` are independent of other grids that kernels which call `{parent}` launch into the NULL stream"
         );
-        assume(text, None, false);
+        found.extend(open(text, None, false));
     }
+    found.extend(of_other_launches(site, kept, &later, in_loop));
+    found
+}
+
+/// What is taken for granted about the other launches of the function and of those that it calls, but for those that come `later`.
+fn of_other_launches(
+    site: &Site<'_>,
+    kept: &[Among],
+    later: &[(u32, Option<&Dependence<'_>>)],
+    in_loop: Option<&Dependence<'_>>,
+) -> Vec<Assumption> {
+    let known = known(site);
+    let (child, parent) = (site.child_name(), site.parent_name());
+    let mut found = Vec::new();
+    let open_text = |text: String| unless_proven(site, text, None, false, None, INSTEAD);
     let text =
         format!("grids of `{child}` are independent of other grids that `{parent}` launches into the NULL stream");
     let own = launches(site.db, site.parent);
     let effects = effects(site.db, site.parent);
     // Functions that the kernel calls launch, too.
     if effects.launches.len() > own.len() {
-        assume(text, None, false);
+        found.extend(open_text(text));
         return found;
     }
     if let Some(unknown) = effects.unknown.first() {
         let text = format!("{text}, if {}, does so, too", unknown.what);
-        assume(text, None, false);
+        found.extend(open_text(text));
     }
     let mut others = others_in_order(site, known);
     let is_earlier = |other: u32| {
@@ -237,7 +221,7 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
         false => instead(site, other),
     };
     if let Some((other, handed)) = open().find_map(|(other, _)| Some((*other, handed_on(site, *other)?))) {
-        assume_or(text, Some(&handed), false, &instead(other));
+        found.extend(unless_proven(site, text, Some(&handed), false, None, &instead(other)));
         return found;
     }
     if let Some(but) = open().find_map(|(other, _)| launched_again(site, *other)) {
@@ -247,9 +231,52 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
     // The one that says most against it.
     let conflict = others.iter().find(|(_, d)| matches!(d, Some(Dependence::Conflict(..))));
     if let Some((other, dependence)) = conflict.or(open().next()) {
-        assume_or(text, *dependence, false, &instead(*other));
+        found.extend(unless_proven(site, text, *dependence, false, in_loop, &instead(*other)));
     }
     found
+}
+
+/// The assumption that this text says, with what the accesses in sight say against it; `None` where it is proven. `same`: it is about grids
+/// of one launch. `in_loop`: what is known of the grids that one thread launches in a loop. `instead`: what to do where it is wrong.
+fn unless_proven(
+    site: &Site<'_>,
+    text: String,
+    dependence: Option<&Dependence<'_>>,
+    same: bool,
+    in_loop: Option<&Dependence<'_>>,
+    instead: &str,
+) -> Option<Assumption> {
+    if dependence.is_some_and(Dependence::is_none) {
+        return None;
+    }
+    let wrong = |but: &str| {
+        let text = text.replacen("are independent", "aren't independent", 1);
+        format!("{text}: {but}; {instead}")
+    };
+    let surface = || surface_in_common(site).filter(|_| same);
+    let (text, against) = match dependence {
+        // Grids of one launch run the same code; what one launch writes for another one to read is ordered on purpose.
+        Some(conflict @ Dependence::Conflict(a, b)) => {
+            let but = both(site, a, b);
+            if conflict.accumulates() || !same && conflict.shows_for_sure() {
+                (wrong(&but), Against::Contradicts)
+            } else {
+                let speaks = if conflict.shows() {
+                    Against::Speaks
+                } else {
+                    Against::Open
+                };
+                (format!("{text}; but {but}"), speaks)
+            }
+        }
+        _ => match surface() {
+            Some(surface) => (wrong(&surface), Against::Contradicts),
+            None => where_unknown(site, text, dependence, in_loop),
+        },
+    };
+    let place = Some(site.here());
+    let reason = Reason { text, place };
+    Some(Assumption { reason, against })
 }
 
 /// An assumption of which it isn't known whether it holds, with the accesses in sight that may contradict it. `in_loop`: what is known of
@@ -383,7 +410,7 @@ fn contradicted(site: &Site<'_>, text: &str, but: &str) -> Assumption {
 
 /// What contradicts that the grids that one thread launches in a loop are independent.
 fn against_iterations(site: &Site<'_>) -> Option<String> {
-    swapped(site).or_else(|| same_elements(site, Grids::OfIterations))
+    swapped(site).or_else(|| same_elements(site, Grids::Iterations))
 }
 
 /// What contradicts that these grids are independent: they go over the same elements.

@@ -16,11 +16,11 @@ use crate::facts::swapped::Turns;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grids {
     /// Those that one thread launches in a loop.
-    OfIterations,
+    Iterations,
     /// Those that different threads of a block launch.
-    OfThreads,
+    Threads,
     /// Those that one thread launches in several calls of the launching function.
-    OfCalls,
+    Calls,
 }
 
 /// An access that changes memory and one that reads it, where each of these grids goes over the same elements: nothing that differs
@@ -33,13 +33,13 @@ pub fn passes<'db>(site: &Site<'db>, grids: Grids) -> Option<(Access<'db>, Acces
     let differs = |arg: &Operand| {
         let in_loop = turns.as_ref().is_some_and(|turns| turns.varies(arg.expr));
         let among = match grids {
-            Grids::OfIterations => false,
-            Grids::OfThreads => arg.uniformity.level > Level::Block && !same_in_all_calls(site, arg.expr),
-            Grids::OfCalls => !same_in_all_calls(site, arg.expr),
+            Grids::Iterations => false,
+            Grids::Threads => arg.uniformity.level > Level::Block && !same_in_all_calls(site, arg.expr),
+            Grids::Calls => !same_in_all_calls(site, arg.expr),
         };
         in_loop || among
     };
-    if grids == Grids::OfIterations && turns.is_none() {
+    if grids == Grids::Iterations && turns.is_none() {
         return None;
     }
     let code = body(site.db, kernel);

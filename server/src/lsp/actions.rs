@@ -103,8 +103,8 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
     offers.extend(small_edits(snapshot, file, range));
     offers.retain(|offer| offer.action.kind.as_ref().is_none_or(wanted));
     let mut offers = each_once(offers);
-    // What is best, fixes of what is found here, then the rest; the order within is the table's.
-    offers.sort_by_key(|offer| (offer.action.is_preferred.is_none(), !offer.is_fix()));
+    // Fixes of what is found here, then the rest; the order within is the table's: the best first.
+    offers.sort_by_key(|offer| (!offer.is_fix(), offer.action.is_preferred.is_none()));
     let mut actions: Vec<CodeAction> = offers.into_iter().map(|offer| offer.action).collect();
     if wanted(&CodeActionKind::EMPTY) {
         actions.extend(run_on_gpu(snapshot, uri, file, range, &here));
