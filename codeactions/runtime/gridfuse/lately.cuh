@@ -9,6 +9,13 @@
 
 #include <atomic>
 
+// After how many launches of a parent the device begins to tell. Those before it are followed by a
+// grid whether there is something to run or not: as long as that takes less time than the memory
+// does by which the device tells, a millisecond.
+#ifndef GRIDFUSE_TELL_AFTER
+#define GRIDFUSE_TELL_AFTER 256
+#endif
+
 namespace gridfuse {
 inline namespace v2 {
 
@@ -23,18 +30,17 @@ public:
     unsigned next() { return launches_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
     /// Where the device writes that launch `number` had much; null where there is no such memory,
-    /// and for the first launches, which are soon anyway: CUDA takes a millisecond to make some, and
-    /// most of the time of a program that launches once.
+    /// and for the first launches, which are soon anyway.
     unsigned* told(unsigned number) {
         unsigned* told = told_.load(std::memory_order_acquire);
-        if (told != nullptr || number <= kSoon / 2) return told;
+        if (told != nullptr || number <= GRIDFUSE_TELL_AFTER) return told;
         // Memory of the host is no part of a graph that some stream is capturing.
         cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
         const cudaError_t before = cudaPeekAtLastError();
         if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
         unsigned* first = nullptr;
         if (cudaMallocHost(&told, sizeof *told) == cudaSuccess) {
-            *told = 0;   // of the next launches some tell, where there is much
+            *told = number;   // what those before had isn't known
             // Another thread may have made one meanwhile.
             if (!told_.compare_exchange_strong(first, told, std::memory_order_acq_rel,
                                                std::memory_order_acquire)) {

@@ -84,8 +84,18 @@ impl Recipe {
             let mut refusals = Vec::new();
             let mut left = Vec::new();
             let mut any = false;
-            // Those behind first: what stands in front of them stays where it is, mostly.
-            while let Some(target) = targets.pop() {
+            let (mut refused, mut changed) = (Vec::new(), false);
+            loop {
+                // Those behind first: what stands in front of them stays where it is, mostly.
+                let Some(target) = targets.pop() else {
+                    if !std::mem::take(&mut changed) || refused.is_empty() {
+                        break;
+                    }
+                    // A launch may have waited for one that is gone now.
+                    targets = std::mem::take(&mut refused);
+                    targets.sort_unstable();
+                    continue;
+                };
                 let made = match rewrite.target {
                     Target::Launch(_) => edit_of(project, path, target, rewrite, &options),
                     Target::Place(_) => edit_at_place(project, path, target, rewrite, &options),
@@ -107,10 +117,12 @@ impl Recipe {
                                 .into_iter()
                                 .map(|reason| format!("{}: {}", rewrite.id, reason.text)),
                         );
+                        refused.push(target);
                         continue;
                     }
                 };
                 any = true;
+                changed = true;
                 for assumption in &edit.assumptions {
                     if !applied.assumptions.contains(&assumption.text) {
                         applied.assumptions.push(assumption.text.clone());
@@ -120,6 +132,7 @@ impl Recipe {
                 targets = targets.into_iter().map(after).collect();
                 left = left.into_iter().map(after).collect();
                 left.push(after(target));
+                refused = refused.into_iter().map(after).collect();
                 take(project, &edit, &mut applied.changes)?;
             }
             if !any {

@@ -27,8 +27,14 @@ const OLDEST_GCC: u32 = 12;
 
 /// How programs are compiled; the runtime takes part of it.
 // DWARF 5 of GCC 12 has files that addr2line mistakes.
-// Few programs launch a parent so often that the host would take over: here it does from the first launch on.
-const LANGUAGE: [&str; 4] = ["-std=c++17", "-gdwarf-4", "-g1", "-DGRIDFUSE_LAUNCHPAD_AFTER=0"];
+// Few programs launch a parent so often that the host would take over, or the device would tell: here it does from the first launches on.
+const LANGUAGE: [&str; 5] = [
+    "-std=c++17",
+    "-gdwarf-4",
+    "-g1",
+    "-DGRIDFUSE_LAUNCHPAD_AFTER=0",
+    "-DGRIDFUSE_TELL_AFTER=8",
+];
 
 /// Every access to memory becomes a call of the runtime. Most of the time goes into compiling, and what it makes spends its time
 /// in the runtime: `-O0` takes a fifth less than `-Og`, and runs as long.
