@@ -33,7 +33,7 @@ const LANGUAGE: [&str; 5] = [
     "-gdwarf-4",
     "-g1",
     "-DGRIDFUSE_LAUNCHPAD_AFTER=0",
-    "-DGRIDFUSE_TELL_AFTER=8",
+    "-DGRIDFUSE_TELL_AFTER=0",
 ];
 
 /// Every access to memory becomes a call of the runtime. Most of the time goes into compiling, and what it makes spends its time
