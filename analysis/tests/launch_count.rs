@@ -441,6 +441,11 @@ fn enumerators_are_numbers_where_literals_say_them() {
             "up to One::N",
         ),
         ("enum { N = 4 };\n#define N 5", "N", "5"),
+        (
+            "namespace other { constexpr int N = 8; }\nenum { N = 4 };",
+            "N",
+            "0 or more",
+        ),
     ] {
         assert_eq!(per_thread(declared, bound), expected, "{declared}");
     }

@@ -25,6 +25,7 @@ mod made;
 mod manifest;
 mod manifests;
 mod measure;
+mod pending;
 mod recipe;
 pub mod schema;
 mod steps_back;

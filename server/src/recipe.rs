@@ -16,6 +16,7 @@ use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::{launch_rewrite, of_launches};
 
 use crate::launches::{LaunchSite, in_file, overlapping};
+use crate::pending::Pending;
 
 /// Understands `threshold+aggregate-block`. `Err` is a sentence.
 pub fn steps(recipe: &str) -> Result<Vec<&'static Rewrite>, String> {
@@ -87,20 +88,8 @@ pub fn apply(
     for rewrite in steps {
         let mut refusals: Vec<String> = Vec::new();
         let mut left = Vec::new();
-        let mut refused: Vec<TextRange> = Vec::new();
-        let mut changed = false;
-        targets.sort_unstable();
-        loop {
-            // Those behind first: what stands in front of them stays where it is, mostly.
-            let Some(target) = targets.pop() else {
-                if !std::mem::take(&mut changed) || refused.is_empty() {
-                    break;
-                }
-                // A launch may have waited for one that is gone now.
-                targets = std::mem::take(&mut refused);
-                targets.sort_unstable();
-                continue;
-            };
+        let mut pending = Pending::new(targets);
+        while let Some(target) = pending.next() {
             let now = host.file(path).ok_or_else(Vec::new)?;
             let edit = {
                 let here = overlapping(host.db(), now, target);
@@ -114,7 +103,7 @@ pub fn apply(
                     Err(refusal) => {
                         let reason = |reason: Reason| format!("{}: {}", rewrite.id, reason.text);
                         refusals.extend(refusal.0.into_iter().map(reason));
-                        refused.push(target);
+                        pending.refuse(target);
                         continue;
                     }
                 }
@@ -127,11 +116,9 @@ pub fn apply(
                 texts.push((edited.clone(), after.into()));
             }
             let moved = |range: TextRange| edit.edits.get(path).map_or(range, |list| map_range(range, list));
-            targets = targets.into_iter().map(moved).collect();
+            pending.rewritten(moved);
             left = left.into_iter().map(moved).collect();
             left.push(moved(target));
-            refused = refused.into_iter().map(moved).collect();
-            changed = true;
             for (path, text) in texts.into_iter().chain(edit.creates.clone()) {
                 host.set_file(&path, text);
             }

@@ -61,6 +61,10 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
                 .map(|scope| format!("{scope}{last}"))
                 .any(|full| qualification_fits(&full, name) && !is_elsewhere(visible, names, &full, name))
     });
+    // Which of the two is meant, their scopes decide.
+    if global.is_some() && visible.enumerators.contains_key(last) {
+        return Meaning::Unknown;
+    }
     // A variable in sight hides functions of files that aren't.
     if let Some(global) = global
         && !visible.functions.contains_key(last)

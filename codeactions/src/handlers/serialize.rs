@@ -32,6 +32,9 @@ Use it for child grids that are always small: searching a road network, where no
 with a loop written by hand. Where one of them is large, one thread does all of it, and everybody waits for that. Which it is depends on
 the data; `gridfuse measure` tells.
 
+The grids of a thread keep their order. Of two kernels that a thread launches in order, where the second one reads what the first one
+has written, the first one fits. Once it has been rewritten, the second one fits as well, and can be collected instead.
+
 The threads of the child may all end with atomic operations on the same place (`atomicAdd(&sum[v], x)`, `atomicMin`, `atomicMax`). Then the
 launching thread collects their values in a register, and does one operation for the whole grid (`gridfuse::SumAt`, `MinimumAt`,
 `MaximumAt`). That goes for integers: floating-point numbers are added one by one.

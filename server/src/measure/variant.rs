@@ -12,6 +12,7 @@ use crate::changes::{Change, NoEdit, edit_at_place, edit_of, take};
 use crate::cli::Project;
 use crate::collected;
 use crate::launches::{in_file, overlapping};
+use crate::pending::Pending;
 
 /// Rewrites applied one after the other: `threshold+aggregate-block`.
 #[derive(Clone)]
@@ -76,7 +77,7 @@ impl Recipe {
         set: &[(String, String)],
     ) -> Result<Result<Applied, Vec<String>>, String> {
         let mut applied = Applied::default();
-        for (index, (rewrite, own)) in self.steps.iter().enumerate() {
+        for (rewrite, own) in &self.steps {
             let mine = set
                 .iter()
                 .filter(|(name, _)| rewrite.options.iter().any(|option| option.name == *name));
@@ -84,18 +85,8 @@ impl Recipe {
             let mut refusals = Vec::new();
             let mut left = Vec::new();
             let mut any = false;
-            let (mut refused, mut changed) = (Vec::new(), false);
-            loop {
-                // Those behind first: what stands in front of them stays where it is, mostly.
-                let Some(target) = targets.pop() else {
-                    if !std::mem::take(&mut changed) || refused.is_empty() {
-                        break;
-                    }
-                    // A launch may have waited for one that is gone now.
-                    targets = std::mem::take(&mut refused);
-                    targets.sort_unstable();
-                    continue;
-                };
+            let mut pending = Pending::new(targets);
+            while let Some(target) = pending.next() {
                 let made = match rewrite.target {
                     Target::Launch(_) => edit_of(project, path, target, rewrite, &options),
                     Target::Place(_) => edit_at_place(project, path, target, rewrite, &options),
@@ -117,32 +108,27 @@ impl Recipe {
                                 .into_iter()
                                 .map(|reason| format!("{}: {}", rewrite.id, reason.text)),
                         );
-                        refused.push(target);
+                        pending.refuse(target);
                         continue;
                     }
                 };
                 any = true;
-                changed = true;
                 for assumption in &edit.assumptions {
                     if !applied.assumptions.contains(&assumption.text) {
                         applied.assumptions.push(assumption.text.clone());
                     }
                 }
                 let after = |range: TextRange| edit.edits.get(path).map_or(range, |list| map_range(range, list));
-                targets = targets.into_iter().map(after).collect();
+                pending.rewritten(after);
                 left = left.into_iter().map(after).collect();
                 left.push(after(target));
-                refused = refused.into_iter().map(after).collect();
                 take(project, &edit, &mut applied.changes)?;
             }
             if !any {
                 refusals.dedup();
                 return Ok(Err(refusals));
             }
-            if index + 1 < self.steps.len() {
-                left.sort();
-                targets = left;
-            }
+            targets = left;
         }
         Ok(Ok(applied))
     }
