@@ -10,7 +10,9 @@
 //!   or by the host, and the parent is faster without a launch in its code: that took half to two thirds of the time of one launch for a
 //!   grid in every search through a graph. It costs some 4 µs where nothing was collected, and a record for each launch that there may be,
 //!   so where a thread is known to launch more often than [`MOST_LAUNCHES`] times it isn't proposed. (Where that isn't known there is room
-//!   for some, and the others run in their threads.) A threshold saves nothing then, as what
+//!   for some, and the others run in their threads.) One thread that makes all launches of a grid, over a number of iterations that
+//!   isn't known, pays for each record in turn: 8,000 launches of a matrix took 9.7 ms that way, 3.8 collected per block, and more where the
+//!   records were larger, as coarsening makes them. A threshold saves nothing then, as what
 //!   follows the parent is launched anyway: with one the loops of a few threads came on top (`cc`, `gc`, `mstf`: a quarter more).
 //! - Otherwise a whole grid makes one launch, which was fastest in every search through a graph with many launchers, or as fast as the
 //!   others within a few percent. Where the parent has one block the block is the grid, and its state is in shared memory.
@@ -43,7 +45,9 @@
 //! in the result are there to be tuned.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::{Child, GridSize, LaunchCount, LaunchFacts, Launchers, launch_counts, launches};
+use gridfuse_analysis::facts::launch::{
+    Child, GridSize, LaunchCount, LaunchFacts, Launchers, launch_counts, launches, who_launches,
+};
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
@@ -53,7 +57,7 @@ use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
 use crate::facts::allocations::allocates;
 use crate::facts::combinable;
 use crate::facts::flat::has_no_loop;
-use crate::facts::room::launches_at;
+use crate::facts::room::{launches_at, most_launches_at};
 use crate::facts::silent_stores;
 use crate::facts::site::Site;
 use crate::facts::waits_anyway::host_waits_anyway;
@@ -129,7 +133,11 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
             why: "the device's allocator serves one request at a time".to_owned(),
         });
     }
-    if launches_at(site, false) <= MOST_LAUNCHES {
+    let lone = who_launches(site.db, site.id) == Launchers::OnePerGrid && most_launches_at(site, false) == u64::MAX;
+    if lone {
+        let why = "one thread makes all launches, and a record for what follows takes it longer than one for its block";
+        advice.without.push(("aggregate-grid-stream", why.to_owned()));
+    } else if launches_at(site, false) <= MOST_LAUNCHES {
         advice.best.clone_from(&advice.steps);
         advice.best.push(Proposal {
             ids: match facts.child {
@@ -150,7 +158,12 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
         ];
     }
     threshold(site, facts, count, &mut advice);
-    coarsen(facts, count, &mut advice);
+    if lone {
+        let why = "one thread makes all launches, and its records would be larger";
+        advice.without.push(("coarsen", why.to_owned()));
+    } else {
+        coarsen(facts, count, &mut advice);
+    }
     let by_host = !advice.steps.iter().any(|step| step.ids.contains(&"threshold"))
         && host_waits_anyway(site.db, site.parent)
         && !launches_leaves(site.db, site.parent);

@@ -11,6 +11,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::mentions::functions_mentioning;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
+use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 
 use crate::api::refusal::Reason;
 use crate::edit::lex;
@@ -30,7 +31,8 @@ pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Optio
     // Overloads are mentioned by the same functions.
     let mut asked = HashSet::new();
     while let Some(function) = todo.pop() {
-        if !seen.insert(function) {
+        // What the runtime's header defines for itself is nothing that the program takes for granted.
+        if !seen.insert(function) || is_runtime_header(db, function.file(db)) {
             continue;
         }
         let (file, text) = (function.file(db), function.text(db));

@@ -1,7 +1,7 @@
 //! Kernels whose heads are made by macros, and launches of what isn't known to be a kernel: edited rightly, or refused with the true
 //! reason.
 
-use super::{program, refuses, refuses_files, rewrite, with_child};
+use super::{program, refuses, refuses_files, rewrite, rewrite_files, with_child};
 
 const REST: &str = r#"child(int* out, int begin, int count) {
     out[begin + threadIdx.x] = count;
@@ -124,6 +124,21 @@ KERNEL void parent("#,
     let assumes = rewrite("aggregate-block", &text).assumes;
     let assumed = "no command line defines `KERNEL`: the value that the program gives it counts";
     assert!(assumes.iter().any(|a| a == assumed), "{assumes:#?}");
+}
+
+#[test]
+fn macros_of_the_runtime_are_nothing_that_a_program_takes_for_granted() {
+    // The second rewrite adds parts to the header that the first one has brought.
+    let first = rewrite("aggregate-block", &program(LAUNCH));
+    let header = first.files.get("gridfuse.cuh").map_or("", String::as_str);
+    let files = [("a.cu", program(LAUNCH)), ("gridfuse.cuh", header.to_owned())];
+    let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
+    for id in ["aggregate-grid-stream", "reuse-threads"] {
+        let second = rewrite_files(id, &files, &[]).expect(id);
+        assert_ne!(second.files.get("gridfuse.cuh").map(String::as_str), Some(header));
+        let of_macros = second.assumes.iter().filter(|a| a.contains("no command line")).count();
+        assert_eq!(of_macros, 0, "{id}: {:#?}", second.assumes);
+    }
 }
 
 #[test]

@@ -23,6 +23,22 @@ fn the_host_launches_behind_the_parent() {
     assert!(!often(5));
 }
 
+#[test]
+fn one_thread_that_launches_in_a_loop_collects_for_its_block() {
+    let by = |grid: &str| {
+        let text = program("for (int k = begin; k < n; ++k) child<<<(count + 63) / 64, 64>>>(out, begin + k, count);");
+        rewrite(ID, &text.replace("<<<(n + 127) / 128, 128>>>", grid))
+    };
+    let alone = by("<<<1, 1>>>");
+    alone.has(&["gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated>"]);
+    assert!(
+        !alone.text().contains("coarsened"),
+        "records would be larger\n{}",
+        alone.text()
+    );
+    by("<<<(n + 127) / 128, 128>>>").has(&["gridfuse::PerGridInStream"]);
+}
+
 // With dynamic shared memory, which the host doesn't know in time.
 #[test]
 fn sizes_that_differ_get_a_threshold() {

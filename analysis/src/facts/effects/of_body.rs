@@ -13,6 +13,7 @@ use crate::facts::defaults::default_may_run;
 use crate::facts::functors::called_operators;
 use crate::facts::groups::group_call;
 use crate::facts::hidden::hidden;
+use crate::facts::runtime_calls::{RuntimeCall, is_collector, runtime_call};
 use crate::facts::uniformity::memory::{MemoryClass, Places, Root};
 use crate::facts::uniformity::waiting_loops;
 use crate::facts::unseen::{Role, unseen};
@@ -217,6 +218,9 @@ impl<'db> Scan<'_, 'db> {
             } => {
                 let means = callee(self.db, self.function, body, *target, name.as_deref(), args);
                 self.call(id, *target, name.as_deref(), &means);
+                if let Some(call) = runtime_call(self.db, self.function, body, *target, args) {
+                    return self.memory_of_runtime(id, name.as_deref(), call, args);
+                }
                 self.memory_of_call(id, name.as_deref(), args, means);
             }
             ExprKind::Construct { ty, .. } => self.construct(ty, span),
@@ -273,6 +277,28 @@ impl<'db> Scan<'_, 'db> {
                 self.hand_on(args);
                 self.unknown(name.unwrap_or(""), span);
             }
+        }
+    }
+
+    /// What a call of our runtime does to memory: it keeps its own apart.
+    fn memory_of_runtime(&mut self, id: ExprId, name: Option<&str>, call: RuntimeCall<'db>, args: &[ExprId]) {
+        let span = self.body.expr(id).span;
+        self.found
+            .facts
+            .unknown_calls
+            .push((name.unwrap_or("").to_owned(), span));
+        if let RuntimeCall::Collects { kernels, made_of } = call {
+            self.hand_on(&made_of);
+            let record = args.iter().flat_map(|arg| match &self.body.expr(*arg).kind {
+                ExprKind::InitList(parts) => parts.clone(),
+                _ => vec![*arg],
+            });
+            self.hand_on(&record.collect::<Vec<_>>());
+            self.found.launches.push(CallSite {
+                expr: id,
+                span,
+                candidates: kernels,
+            });
         }
     }
 
@@ -406,7 +432,8 @@ impl<'db> Scan<'_, 'db> {
     fn construct(&mut self, ty: &str, span: Span) {
         let templates = &self.function.signature(self.db).template_types;
         let group = ty.starts_with("cg::") || ty.starts_with("cooperative_groups::");
-        if !group && self.places.is_opaque(ty, templates) {
+        // A collector keeps what it is made of until it collects a launch.
+        if !group && !is_collector(ty) && self.places.is_opaque(ty, templates) {
             self.unknown(ty, span);
         }
     }

@@ -6,6 +6,7 @@ use super::references::class_changes;
 use crate::base::db::Db;
 use crate::facts::callee::library_called;
 use crate::facts::named::{StandsFor, stands_for};
+use crate::facts::runtime_calls::is_collector;
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Memory, vector_fields};
@@ -195,7 +196,7 @@ fn exposed(db: &dyn Db, function: FunctionItem<'_>, body: &Body, known: Known<'_
                     out.extend(all.filter(|b| !constant(body, *b)));
                 }
             }
-            ExprKind::Construct { ty, args } if !plain_type(ty) => {
+            ExprKind::Construct { ty, args } if !plain_type(ty) && !is_collector(ty) => {
                 out.extend(
                     args.iter()
                         .flat_map(|a| objects(body, *a))
@@ -214,7 +215,7 @@ fn exposed(db: &dyn Db, function: FunctionItem<'_>, body: &Body, known: Known<'_
                 for d in decls {
                     let ty = &body.binding(d.binding).ty;
                     if let Some(init) = d.init
-                        && (ty.reference || ty.complex)
+                        && (ty.reference || ty.complex && !is_collector(&ty.base))
                         && !(ty.const_base && ty.pointers == 0 && !ty.complex)
                     {
                         out.extend(objects(body, init));
@@ -356,9 +357,19 @@ impl Region {
             StmtKind::RangeFor { body: inner, .. } => stmts.push(*inner),
             _ => return None,
         }
+        Some(Region::all(body, vec![id], stmts, roots))
+    }
+
+    /// What stands in a statement.
+    pub fn of_stmt(body: &Body, id: StmtId) -> Region {
+        Region::all(body, Vec::new(), vec![id], Vec::new())
+    }
+
+    /// `own`, and all that stands in the others.
+    fn all(body: &Body, own: Vec<StmtId>, mut stmts: Vec<StmtId>, mut roots: Vec<ExprId>) -> Region {
         let mut region = Region {
             exprs: Vec::new(),
-            stmts: vec![id],
+            stmts: own,
         };
         while let Some(s) = stmts.pop() {
             region.stmts.push(s);
@@ -373,7 +384,7 @@ impl Region {
                 region.stmts.push(*s);
             }
         }
-        Some(region)
+        region
     }
 
     /// Local variables that are assigned in it, wholly or in part, or take the elements of a range.

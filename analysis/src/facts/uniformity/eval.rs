@@ -218,7 +218,8 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
     }
 
     fn local(&mut self, block: BlockId, step: usize, e: ExprId, b: BindingId) -> Value {
-        if self.vars.tracked(b) {
+        let (declared, used) = (self.body.binding(b).span, self.body.expr(e).span);
+        if self.vars.tracked(b) && !self.vars.captured(declared, used) {
             let reads = self.reads(block, At::Expr(e));
             // The name that an assignment writes isn't read.
             let value = reads.into_iter().fold(Value::CONSTANT, Value::join);

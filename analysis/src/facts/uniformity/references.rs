@@ -10,6 +10,7 @@ use crate::base::db::{Db, SourceFile};
 use crate::base::words::words;
 use crate::facts::callee::{Callee, by_name, callee};
 use crate::facts::hidden::{hidden, may_run_unseen, operator_use};
+use crate::facts::runtime_calls::is_collector;
 use crate::hir::flow::operands;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
@@ -372,7 +373,9 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
                     self.of_call(&all, &launch.args, out);
                 }
             }
-            ExprKind::Construct { ty, args } if self.takes(ty) => args.iter().for_each(|arg| changed(*arg, out)),
+            ExprKind::Construct { ty, args } if !is_collector(ty) && self.takes(ty) => {
+                args.iter().for_each(|arg| changed(*arg, out))
+            }
             // The number of elements is a value: `new T[n]`.
             ExprKind::New(args) => {
                 let text = self.function.text(db);
@@ -478,6 +481,8 @@ pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashS
         for decl in decls {
             let Some(init) = decl.init else { continue };
             let ty = &body.binding(decl.binding).ty;
+            // Those of our runtime copy what they are made of.
+            let ours = is_collector(&ty.base);
             if decays(init) {
                 changed(init, &mut out);
             }
@@ -494,12 +499,12 @@ pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashS
                     decl.binding,
                     parts.iter().flat_map(|part| reader.denoted(*part)).collect(),
                 ));
-            } else if ty.reference || ty.complex {
+            } else if (ty.reference || ty.complex) && !ours {
                 parts.iter().for_each(|part| changed(*part, &mut out));
             }
             // A class may keep a reference to what it is made of.
             let opaque = ty.base != "auto" && places.class_kind(&ty.base, &[]) == Class::Opaque;
-            let keeps = ty.pointers == 0 && (opaque || reader.takes(&ty.base));
+            let keeps = ty.pointers == 0 && !ours && (opaque || reader.takes(&ty.base));
             let mut parts = vec![init];
             while let Some(e) = parts.pop() {
                 match &body.expr(e).kind {

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::changes::Region;
 use super::memory::{Class, Places};
 use super::objects::{mentions, objects};
 use super::references::class_changes;
 use crate::base::db::Db;
+use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
+use crate::facts::runtime_calls::{is_collector, lambdas_of_runtime_calls};
 use crate::hir::flow::{BlockId, Dominators, Flow, Step, operands};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{Meaning, meaning_in};
@@ -26,6 +29,8 @@ pub(super) struct Vars {
     overlap: Vec<bool>,
     /// Binding of each variable.
     pub binding: Vec<BindingId>,
+    /// The lambdas that calls of the runtime get: what they find in a variable of the function isn't known.
+    lambdas: Vec<Span>,
 }
 
 /// What an assignment changes.
@@ -44,6 +49,10 @@ impl Vars {
             of: vec![Vec::new(); body.bindings.len()],
             overlap: vec![false; body.bindings.len()],
             binding: Vec::new(),
+            lambdas: lambdas_of_runtime_calls(places.db, places.function, body)
+                .into_iter()
+                .map(|lambda| body.expr(lambda).span)
+                .collect(),
         };
         let mut used_fields: HashMap<BindingId, HashSet<&str>> = HashMap::new();
         let callees: HashSet<ExprId> = body
@@ -100,6 +109,13 @@ impl Vars {
             }
         }
         vars
+    }
+
+    /// A variable that is declared outside of a lambda is used in it at `at`.
+    pub fn captured(&self, binding: Span, at: Span) -> bool {
+        self.lambdas
+            .iter()
+            .any(|lambda| lambda.contains(at) && !lambda.contains(binding))
     }
 
     /// The binding is followed.
@@ -216,8 +232,22 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
         trusting,
         found: Escaped::default(),
     };
-    for expr in &body.exprs {
-        search.expr(&expr.kind);
+    let ours = lambdas_of_runtime_calls(db, function, body);
+    for (index, expr) in body.exprs.iter().enumerate() {
+        match &expr.kind {
+            // It changes what is assigned in it; what else stands there is looked at by itself.
+            ExprKind::Lambda {
+                mentions,
+                body: Some(inner),
+            } if ours.contains(&ExprId(index as u32)) => {
+                let assigned = Region::of_stmt(body, *inner).assigned(body);
+                search
+                    .found
+                    .surely
+                    .extend(mentions.iter().filter(|b| assigned.contains(b)));
+            }
+            kind => search.expr(kind),
+        }
     }
     for stmt in &body.stmts {
         search.stmt(&stmt.kind);
@@ -239,17 +269,6 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
     }
     hardly.retain(|b, _| !surely.contains(b));
     Escaped { surely, hardly }
-}
-
-/// A class of the runtime's that takes launches.
-fn is_collector(ty: &str) -> bool {
-    let class = ty.strip_prefix("gridfuse::").and_then(|rest| rest.split('<').next());
-    class.is_some_and(|class| {
-        matches!(
-            class.trim(),
-            "Aggregator" | "BlockLoop" | "Chain" | "Loop" | "Recursion" | "ThreadReuse" | "ThreadReuseInStream"
-        )
-    })
 }
 
 struct Escapes<'a, 'db> {
@@ -280,8 +299,9 @@ impl Escapes<'_, '_> {
         }
     }
 
+    /// Not so for a collector of our runtime, which copies what it is made of.
     fn is_unsafe_type(&self, ty: &str) -> bool {
-        ty.contains('&') || self.places.is_opaque(ty, self.templates)
+        !is_collector(ty) && (ty.contains('&') || self.places.is_opaque(ty, self.templates))
     }
 
     fn expr(&mut self, kind: &ExprKind) {
@@ -417,7 +437,8 @@ impl Escapes<'_, '_> {
                     self.array_value(init);
                     // The reference may sit inside a class (a structured binding, a view).
                     let holds = ty.pointers == 0 && self.is_unsafe_type(&ty.base);
-                    if ty.complex || holds || (ty.reference && !(ty.const_base && ty.pointers == 0)) {
+                    let complex = ty.complex && !is_collector(&ty.base);
+                    if complex || holds || (ty.reference && !(ty.const_base && ty.pointers == 0)) {
                         self.bound(init);
                     }
                 }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::memory::{Places, Root};
+use super::memory::{MemoryClass, Places, Root};
 use super::methods::{methods, reads_only};
 use crate::base::budget::CALLEES;
 use crate::base::db::Db;
@@ -15,6 +15,7 @@ use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
 use crate::facts::callee::is_runtime;
 use crate::facts::effects::leads_too_far;
+use crate::facts::runtime_calls::{RuntimeCall, runtime_call};
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Memory;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body, parameters};
@@ -209,6 +210,9 @@ fn own<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Own<'db> {
                 args,
                 ..
             } => {
+                if follow.of_runtime(*target, args, &mut own) {
+                    continue;
+                }
                 let callee = callee(db, function, &body, *target, name.as_deref(), args);
                 if let (Callee::Unknown, ExprKind::Field { base, .. }) =
                     (&callee, &body.expr(body.strip_parens(*target)).kind)
@@ -301,6 +305,43 @@ impl<'db> Follow<'_, 'db> {
                 }
             }
         }
+    }
+
+    /// What a call of our runtime hands on; `false`: it's none.
+    fn of_runtime(self, target: ExprId, args: &[ExprId], own: &mut Own<'db>) -> bool {
+        let Some(call) = runtime_call(self.db, self.function, self.body, target, args) else {
+            return false;
+        };
+        let RuntimeCall::Collects { kernels, made_of } = call else {
+            return true;
+        };
+        for to in kernels {
+            own.reached.push(to);
+            for (i, arg) in made_of.iter().enumerate().skip(1) {
+                own.handed.push(HandedOn {
+                    from: self.origins(*arg),
+                    to,
+                    param: i as u32,
+                });
+            }
+        }
+        let mut parts: Vec<ExprId> = args.to_vec();
+        while let Some(part) = parts.pop() {
+            match &self.body.expr(part).kind {
+                ExprKind::InitList(inner) => parts.extend(inner),
+                // What stands in it has been looked at by itself.
+                ExprKind::Lambda { .. } => {}
+                _ if self.is_number(part) => {}
+                _ => own.written.add(self.origins(part)),
+            }
+        }
+        true
+    }
+
+    /// Nothing is reached through it.
+    fn is_number(self, e: ExprId) -> bool {
+        let numbers = self.places.shape(e).is_some_and(|s| s.dims == 0);
+        numbers && !matches!(self.places.class(e), MemoryClass::Any | MemoryClass::Pointer)
     }
 
     /// Memory that a store to the place changes, as far as other threads may see it.
