@@ -4,23 +4,21 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::amount::{Amount, Bound, divisor, summand};
-use super::config::{constant_value, is_signed};
+use super::amount::{Amount, Bound, divisor};
+use super::config::constant_value;
 use super::launchers::launched_dimensions;
 use super::pins::Pins;
 use super::places::{Places, statement_places};
 use super::repeats::Repeats;
-use super::shared_loops::{Shared, Sharing, shared_by_head, shared_loop};
+use super::shared_loops::Sharing;
+use super::trips::mirrored;
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
 use crate::base::budget::CALLEES;
 use crate::base::db::Db;
 use crate::base::limits::WARP;
 use crate::base::span::Span;
-use crate::facts::callee::library_called;
-use crate::facts::dependence::{Integer, Interval, exposed, integer};
 use crate::facts::effects::may_end_the_program;
-use crate::facts::uniformity::memory::Places as TypePlaces;
-use crate::facts::uniformity::{Level, changes_around, immutable_parameter, uniformity};
+use crate::facts::uniformity::{Level, immutable_parameter, uniformity};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
 use crate::hir::walk::{operands, parts};
@@ -134,34 +132,34 @@ fn leads_back<'db>(db: &'db dyn Db, from: FunctionItem<'db>, to: FunctionItem<'d
 
 /// Blocks and threads per block with which a kernel is launched, when all launches in the workspace have the same.
 #[derive(Clone, Copy, Debug, Default)]
-struct ParentSize {
-    blocks: Option<u64>,
-    threads: Option<u64>,
+pub(super) struct ParentSize {
+    pub(super) blocks: Option<u64>,
+    pub(super) threads: Option<u64>,
 }
 
 /// A condition on the way to a launch: it has this outcome there.
 #[derive(Clone, Copy)]
-struct OnTheWay {
-    cond: Option<ExprId>,
-    outcome: bool,
+pub(super) struct OnTheWay {
+    pub(super) cond: Option<ExprId>,
+    pub(super) outcome: bool,
     span: Span,
 }
 
 /// Whose iterations are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+pub(super) enum Of {
     /// One thread's, which may be in terms of its number.
     AThread,
     /// Those of any thread, at most.
     AnyThread,
 }
 
-struct Counter<'a, 'db> {
-    db: &'db dyn Db,
-    function: FunctionItem<'db>,
+pub(super) struct Counter<'a, 'db> {
+    pub(super) db: &'db dyn Db,
+    pub(super) function: FunctionItem<'db>,
     text: &'a str,
-    body: &'a Body,
-    places: Arc<Places>,
+    pub(super) body: &'a Body,
+    pub(super) places: Arc<Places>,
     pins: Pins<'a, 'db>,
     /// Where there are loops.
     repeats: OnceCell<Repeats>,
@@ -178,9 +176,11 @@ impl<'db> Counter<'_, 'db> {
                 _ => guard = guard.or(Some(on.span)),
             }
         }
+        let outer = |at: usize| loops.get(at..).unwrap_or_default();
         let iterations = |of: Of| {
             let one = Amount::exactly(1);
-            loops.iter().fold(one, |n, l| n.times(&self.trips(*l, facts.expr, of)))
+            let loops = loops.iter().zip(1..);
+            loops.fold(one, |n, (l, at)| n.times(&self.trips(*l, outer(at), facts.expr, of)))
         };
         let guarded = |mut n: Amount, guarded: bool| {
             if guarded {
@@ -209,9 +209,15 @@ impl<'db> Counter<'_, 'db> {
         };
         let threads = symbolic(size.threads, &self.own_size(Builtin::BlockDim));
         let blocks = symbolic(size.blocks, &self.own_size(Builtin::GridDim));
+        let few = |all: Amount, position: Builtin| match (self.let_through(&conditions, position), &all.at_most) {
+            (Some(few), Bound::Constant(n)) if few >= *n => all,
+            (Some(few), _) => Amount::up_to(Bound::Constant(few)),
+            (None, _) => all,
+        };
+        let blocks = few(blocks, Builtin::BlockIdx);
         let one = Amount::exactly(1);
         let (in_block, of_grid) = match who {
-            Launchers::ManyThreads => (threads, blocks),
+            Launchers::ManyThreads => (few(threads, Builtin::ThreadIdx), blocks),
             Launchers::OnePerWarp => (
                 symbolic(
                     size.threads.map(|n| n.div_ceil(WARP)),
@@ -227,9 +233,9 @@ impl<'db> Counter<'_, 'db> {
         // What threads share, each does a part of: all together do it once.
         let shared = loops.iter().find_map(|l| Some((*l, self.shared(*l)?)));
         if let Some((stmt, shared)) = shared.filter(|_| launching.at_most != Bound::Unbounded) {
-            let others = loops.iter().filter(|l| **l != stmt);
-            let others = others.fold(Bound::Constant(1), |n, l| {
-                n.times(&self.trips(*l, facts.expr, Of::AnyThread).at_most)
+            let others = loops.iter().zip(1..).filter(|(l, _)| **l != stmt);
+            let others = others.fold(Bound::Constant(1), |n, (l, at)| {
+                n.times(&self.trips(*l, outer(at), facts.expr, Of::AnyThread).at_most)
             });
             let all = self.limit(shared).times(&others);
             match (shared.sharing, who) {
@@ -416,87 +422,13 @@ impl<'db> Counter<'_, 'db> {
         })
     }
 
-    fn constant(&self, expr: ExprId) -> Option<i128> {
+    pub(super) fn constant(&self, expr: ExprId) -> Option<i128> {
         constant_value(self.db, self.function, self.body, expr)
     }
 
-    fn source(&self, expr: ExprId) -> String {
+    pub(super) fn source(&self, expr: ExprId) -> String {
         let words: Vec<&str> = self.body.expr(expr).span.text(self.text).split_whitespace().collect();
         words.join(" ")
-    }
-
-    /// How often a loop runs its body as far as the launch.
-    fn trips(&self, stmt: StmtId, launch: ExprId, of: Of) -> Amount {
-        let body = self.body;
-        let leaves = |inner: StmtId| jump_in(body, inner).is_some();
-        match &body.stmt(stmt).kind {
-            StmtKind::DoWhile { body: inner, .. } => Amount {
-                at_least: u64::from(!leaves(*inner)),
-                at_most: Bound::Unbounded,
-            },
-            StmtKind::For {
-                init: Some(init),
-                cond: Some(cond),
-                step: Some(step),
-                body: inner,
-            } => {
-                // Evaluated in the head: not once per iteration.
-                if self.places.statement_of(launch) == Some(stmt) {
-                    return Amount::up_to(Bound::Unbounded);
-                }
-                let mut amount = match self.counted(stmt, *init, *cond, *step, *inner, of) {
-                    Some(amount) => amount,
-                    None => Amount::up_to(Bound::Unbounded),
-                };
-                if leaves(*inner) {
-                    amount.at_least = 0;
-                }
-                amount
-            }
-            _ => Amount::up_to(Bound::Unbounded),
-        }
-    }
-
-    /// How the iterations of a loop that is counted are shared.
-    fn shared(&self, stmt: StmtId) -> Option<Shared> {
-        let StmtKind::For {
-            init: Some(init),
-            cond: Some(cond),
-            step: Some(step),
-            body: inner,
-        } = self.body.stmt(stmt).kind
-        else {
-            return None;
-        };
-        self.counted(stmt, init, cond, step, inner, Of::AnyThread)?;
-        self.shared_loop(stmt)
-    }
-
-    fn shared_loop(&self, stmt: StmtId) -> Option<Shared> {
-        shared_loop(self.db, self.function, self.body, stmt)
-    }
-
-    /// Made of the numbers of a thread and its block, and of sizes: 0 at least, and 0 for the first thread.
-    fn numbers_a_thread(&self, expr: ExprId) -> bool {
-        let body = self.body;
-        match &body.expr(body.strip_parens(expr)).kind {
-            ExprKind::Name(Name::Builtin(_)) => true,
-            ExprKind::Field { base, .. } => self.numbers_a_thread(*base),
-            ExprKind::Binary(BinOp::Add | BinOp::Mul, a, b) => self.numbers_a_thread(*a) && self.numbers_a_thread(*b),
-            _ => false,
-        }
-    }
-
-    /// How many iterations a shared loop has in all.
-    fn limit(&self, shared: Shared) -> Bound {
-        let first = shared.first.map(|first| (first, self.constant(first)));
-        match (self.constant(shared.limit), first) {
-            (Some(limit), None | Some((_, Some(0)))) if u64::try_from(limit).is_ok() => {
-                Bound::Constant(u64::try_from(limit).unwrap_or_default())
-            }
-            (_, None) => Bound::Symbolic(self.source(shared.limit)),
-            (_, Some((first, _))) => Bound::Symbolic(self.difference(shared.limit, first).plus(0)),
-        }
     }
 
     /// Sizes that all launches of the kernel give, in the dimensions that they have: `gridDim.x * gridDim.y`. Where they can't be seen, what
@@ -522,226 +454,7 @@ impl<'db> Counter<'_, 'db> {
         text
     }
 
-    /// `high - low`, with constants taken together.
-    fn difference(&self, high: ExprId, low: ExprId) -> Linear {
-        let mut difference = self.linear(high);
-        match self.constant(low) {
-            Some(low) => difference.plus -= low,
-            None => difference.text.push_str(&format!(" - {}", self.factor(low))),
-        }
-        difference
-    }
-
-    /// What is added to the rest of a sum, if that is a constant: `n - 1`.
-    fn linear(&self, expr: ExprId) -> Linear {
-        let body = self.body;
-        let (rest, plus) = match body.expr(body.strip_parens(expr)).kind {
-            ExprKind::Binary(BinOp::Add, a, b) => (a, self.constant(b)),
-            ExprKind::Binary(BinOp::Sub, a, b) => (a, self.constant(b).map(|n| -n)),
-            _ => (expr, None),
-        };
-        // Far from where it would overflow.
-        match plus.filter(|n| n.unsigned_abs() < 1 << 31) {
-            Some(plus) => Linear {
-                text: summand(&self.source(rest)),
-                plus,
-            },
-            None => Linear {
-                text: summand(&self.source(expr)),
-                plus: 0,
-            },
-        }
-    }
-
-    /// Iterations of `for (i = a; i < b; i += s)`, when nothing else changes `i`, and nothing changes `b` and `s`.
-    fn counted(&self, stmt: StmtId, init: StmtId, cond: ExprId, step: ExprId, inner: StmtId, of: Of) -> Option<Amount> {
-        let body = self.body;
-        let (variable, first) = match &body.stmt(init).kind {
-            StmtKind::Decl(decls) => match decls.as_slice() {
-                [one] => (one.binding, one.init?),
-                _ => return None,
-            },
-            StmtKind::Expr(e) => match &body.expr(*e).kind {
-                ExprKind::Assign { op: None, place, value } => (local(body, *place)?, *value),
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let ty = &body.binding(variable).ty;
-        if !ty.is_value() || ty.volatile || self.may_change(inner, variable) || self.is_exposed(variable) {
-            return None;
-        }
-        // Numbers of a class, and floating ones, are counted in ways of their own. Of a template's type it's a whole number.
-        let signature = self.function.signature(self.db);
-        let counter = match integer(&self.types().alias(&ty.base)) {
-            Some(counter) => Some(counter),
-            None if signature.template_types.contains(&ty.base) || ty.base == "auto" => None,
-            None => return None,
-        };
-        let (up, mut by, mut by_text) = self.step(step, variable)?;
-        let (op, limit) = match &body.expr(body.strip_parens(cond)).kind {
-            ExprKind::Binary(op, a, b) if local(body, *a) == Some(variable) => (*op, *b),
-            ExprKind::Binary(op, a, b) if local(body, *b) == Some(variable) => (mirrored(*op)?, *a),
-            _ => return None,
-        };
-        let inclusive = match (op, up) {
-            (BinOp::Lt, true) | (BinOp::Gt, false) => false,
-            (BinOp::Le, true) | (BinOp::Ge, false) => true,
-            (BinOp::Ne, _) if by == Some(1) => false,
-            _ => return None,
-        };
-        if changes_around(self.db, self.function, body, limit, stmt) {
-            return None;
-        }
-        let (low, high) = if up { (first, limit) } else { (limit, first) };
-        if let (Some(a), Some(b), Some(by)) = (self.constant(low), self.constant(high), by) {
-            let distance = b.checked_sub(a)?.checked_add(i128::from(inclusive))?;
-            // It gets to the limit when it has wrapped around.
-            if op == BinOp::Ne && distance < 0 {
-                return None;
-            }
-            let trips = distance.max(0).checked_add(by - 1)?.checked_div(by)?;
-            let (start, last) = match up {
-                true => (a, a.checked_add(trips.checked_mul(by)?)?),
-                false => (b, b.checked_sub(trips.checked_mul(by)?)?),
-            };
-            // Its type holds all values that it gets, and none is taken for another when it's compared.
-            let range = counter.map_or(Integer::INT.range(), |(_, range, _)| range);
-            let negative = a < 0 || b < 0 || last < 0;
-            let signed =
-                counter.is_none_or(|(ty, _, _)| !ty.unsigned) && is_signed(self.db, self.function, body, limit);
-            let held = |value: i128| Interval::new(value, value).within(range);
-            if !held(start) || !held(last) || negative && !signed {
-                return None;
-            }
-            return Some(Amount::exactly(u64::try_from(trips).ok()?));
-        }
-        // A small one gets to its limit when it has wrapped around.
-        if op == BinOp::Ne && counter.is_some_and(|(_, _, holds_all)| !holds_all) {
-            return None;
-        }
-        let shared = shared_by_head(self.db, self.function, self.body, stmt);
-        if let Some(shared) = shared {
-            let size = self.parent_size(Launchers::ManyThreads);
-            let (known, text) = match shared.sharing {
-                Sharing::Threads => (
-                    size.blocks
-                        .zip(size.threads)
-                        .map(|(blocks, threads)| blocks.saturating_mul(threads)),
-                    "gridDim.x * blockDim.x",
-                ),
-                Sharing::Blocks => (size.blocks, "gridDim.x"),
-                Sharing::BlockThreads => (size.threads, "blockDim.x"),
-            };
-            by = known.filter(|n| *n > 0).map(i128::from);
-            by_text = by.map_or(text.to_owned(), |by| by.to_string());
-        }
-        let distance = match shared {
-            // Rounded up, it is for the thread that begins first: also where the threads don't agree on the limits.
-            Some(Shared { first: Some(first), .. }) => self.difference(high, first),
-            Some(_) => self.linear(high),
-            None if of == Of::AnyThread && self.numbers_a_thread(low) => self.linear(high),
-            None => self.difference(high, low),
-        };
-        // `a + b - 1` over `b` is the quotient, rounded up: the last iteration may be for less than a whole step.
-        let more = i128::from(inclusive) - 1;
-        let mut text = match by {
-            Some(by) => distance.plus(by + more),
-            None => {
-                let text = format!("{} + {by_text}", distance.text);
-                Linear { text, ..distance }.plus(more)
-            }
-        };
-        if by != Some(1) {
-            text = format!("{} / {}", Bound::Symbolic(text).factor(), divisor(&by_text));
-        }
-        Some(Amount::up_to(Bound::Symbolic(text)))
-    }
-
-    fn types(&self) -> TypePlaces<'_> {
-        TypePlaces {
-            db: self.db,
-            function: self.function,
-            body: self.body,
-        }
-    }
-
-    /// Anything in a statement that may change a variable.
-    fn may_change(&self, stmt: StmtId, variable: BindingId) -> bool {
-        let body = self.body;
-        let mut stmts = vec![stmt];
-        while let Some(next) = stmts.pop() {
-            let (inner, mut exprs) = parts(body, next);
-            stmts.extend(inner);
-            if let StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } = &body.stmt(next).kind
-                && mentions.contains(&variable)
-            {
-                return true;
-            }
-            while let Some(e) = exprs.pop() {
-                let is = |place: ExprId| local(body, place) == Some(variable);
-                let changed = match &body.expr(e).kind {
-                    ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is(*place),
-                    ExprKind::AddrOf(place) => is(*place),
-                    ExprKind::Call { args, name, .. } => {
-                        args.iter().any(|a| is(*a)) && !self.keeps_arguments(name.as_deref())
-                    }
-                    ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => {
-                        mentions.contains(&variable)
-                    }
-                    _ => false,
-                };
-                if changed {
-                    return true;
-                }
-                exprs.extend(operands(&body.expr(e).kind));
-            }
-        }
-        false
-    }
-
-    /// A library function that changes no argument that is a number.
-    fn keeps_arguments(&self, name: Option<&str>) -> bool {
-        name.is_some_and(|name| library_called(self.db, self.function, name).is_some())
-    }
-
-    /// A variable is changed in a way that no assignment shows: by a reference, a pointer, a lambda, a function.
-    fn is_exposed(&self, variable: BindingId) -> bool {
-        exposed(self.db, self.function, self.body, &self.types()).contains(&variable)
-    }
-
-    fn factor(&self, expr: ExprId) -> String {
-        Bound::Symbolic(self.source(expr)).factor()
-    }
-
-    /// Direction, constant value and text of what is added to the variable.
-    fn step(&self, step: ExprId, variable: BindingId) -> Option<(bool, Option<i128>, String)> {
-        let body = self.body;
-        let positive = |up: bool, by: ExprId| match self.constant(by) {
-            Some(n) if n > 0 => Some((up, Some(n), n.to_string())),
-            Some(_) => None,
-            None => Some((up, None, self.factor(by))),
-        };
-        match &body.expr(body.strip_parens(step)).kind {
-            ExprKind::IncDec { place, increment, .. } if local(body, *place) == Some(variable) => {
-                Some((*increment, Some(1), "1".to_owned()))
-            }
-            ExprKind::Assign { op, place, value } if local(body, *place) == Some(variable) => match op {
-                Some(BinOp::Add) => positive(true, *value),
-                Some(BinOp::Sub) => positive(false, *value),
-                None => match &body.expr(body.strip_parens(*value)).kind {
-                    ExprKind::Binary(BinOp::Add, a, b) if local(body, *a) == Some(variable) => positive(true, *b),
-                    ExprKind::Binary(BinOp::Add, b, a) if local(body, *a) == Some(variable) => positive(true, *b),
-                    ExprKind::Binary(BinOp::Sub, a, b) if local(body, *a) == Some(variable) => positive(false, *b),
-                    _ => None,
-                },
-                Some(_) => None,
-            },
-            _ => None,
-        }
-    }
-
-    fn parent_size(&self, who: Launchers) -> ParentSize {
+    pub(super) fn parent_size(&self, who: Launchers) -> ParentSize {
         let kernel = self.function.signature(self.db).kernel;
         if who == Launchers::Host || !kernel || !only_known_launches(self.db, self.function) {
             return ParentSize::default();
@@ -820,7 +533,7 @@ impl<'db> Counter<'_, 'db> {
     /// The launch happens, and starts a thread, whenever the kernel runs.
     fn in_every_run(&self, facts: &LaunchFacts<'db>, conditions: &[OnTheWay], loops: &[StmtId]) -> bool {
         let picks = |on: &OnTheWay| on.cond.is_some_and(|c| self.pins.picks_thread_zero(c, on.outcome));
-        let certain = |l: &StmtId| self.trips(*l, facts.expr, Of::AThread).at_least > 0;
+        let certain = |l: &StmtId| self.trips(*l, &[], facts.expr, Of::AThread).at_least > 0;
         !self.body.cut
             && conditions.iter().all(picks)
             && loops.iter().all(certain)
@@ -944,39 +657,11 @@ impl<'db> Counter<'_, 'db> {
     }
 }
 
-/// An expression and a constant.
-struct Linear {
-    text: String,
-    plus: i128,
-}
-
-impl Linear {
-    /// The sum of it and `more`, as one writes it: `n + 1`, `n - 1`, `n`.
-    fn plus(&self, more: i128) -> String {
-        match self.plus.saturating_add(more) {
-            0 => self.text.clone(),
-            n if n < 0 => format!("{} - {}", self.text, n.unsigned_abs()),
-            n => format!("{} + {n}", self.text),
-        }
-    }
-}
-
 fn volume(constant: Option<[u64; 3]>) -> Option<u64> {
     constant.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z))
 }
 
-fn mirrored(op: BinOp) -> Option<BinOp> {
-    Some(match op {
-        BinOp::Lt => BinOp::Gt,
-        BinOp::Le => BinOp::Ge,
-        BinOp::Gt => BinOp::Lt,
-        BinOp::Ge => BinOp::Le,
-        BinOp::Eq | BinOp::Ne => op,
-        _ => return None,
-    })
-}
-
-fn local(body: &Body, expr: ExprId) -> Option<BindingId> {
+pub(super) fn local(body: &Body, expr: ExprId) -> Option<BindingId> {
     match body.expr(body.strip_parens(expr)).kind {
         ExprKind::Name(Name::Local(binding)) => Some(binding),
         _ => None,
@@ -1004,7 +689,7 @@ fn occurs_in(body: &Body, expr: ExprId, wanted: ExprId) -> bool {
 }
 
 /// A jump out of a statement (`return`, `goto`, `break` or `continue` of a loop around it, something that wasn't understood).
-fn jump_in(body: &Body, stmt: StmtId) -> Option<StmtId> {
+pub(super) fn jump_in(body: &Body, stmt: StmtId) -> Option<StmtId> {
     // With each statement: whether `break` and `continue` in it stay inside.
     let mut todo = vec![(stmt, false, false)];
     while let Some((next, breaks, continues)) = todo.pop() {
@@ -1123,6 +808,78 @@ mod tests {
             counts("if (threadIdx.x + blockIdx.x == 0) child<<<row[0], 32>>>(out);")[3],
             "row[0] * 32"
         );
+    }
+
+    #[test]
+    fn a_bound_names_no_counter_of_a_loop_around() {
+        let all = "for (int i = 0; i < n; ++i)";
+        for (loops, expected) in [
+            (format!("{all} for (int j = i; j < n; ++j) {{"), "up to n * n"),
+            (format!("{all} for (int j = i + 1; j < n; ++j) {{"), "up to (n - 1) * n"),
+            (format!("{all} for (int j = 0; j < i; ++j) {{"), "up to (n - 1) * n"),
+            (format!("{all} for (int j = i; j >= 0; --j) {{"), "up to n * n"),
+            (
+                format!("{all} for (int j = row[i]; j < row[i + 1]; ++j) {{"),
+                "0 or more",
+            ),
+            (format!("{all} for (int j = 0; j < i * i; ++j) {{"), "0 or more"),
+            (
+                format!("{all} {{ int m = row[i]; for (int j = 0; j < m; ++j) {{ }}"),
+                "0 or more",
+            ),
+            (
+                "for (int i = 0; i < 8; ++i) for (int j = 0; j < i; ++j) {".to_owned(),
+                "up to 56",
+            ),
+            (
+                "for (int i = 8; i > 0; --i) for (int j = 0; j < i; ++j) {".to_owned(),
+                "up to 64",
+            ),
+            (
+                "for (int i = n; i > 0; --i) for (int j = i; j < n; ++j) {".to_owned(),
+                "up to (n - 1) * n",
+            ),
+        ] {
+            let text = match loops.strip_suffix(" }") {
+                Some(open) => format!("{open} child<<<1, 32>>>(out); }} }}"),
+                None => format!("{loops} child<<<1, 32>>>(out); }}"),
+            };
+            assert_eq!(counts(&text).first().map(String::as_str), Some(expected), "{loops}");
+        }
+    }
+
+    #[test]
+    fn conditions_say_how_many_threads_and_blocks_launch() {
+        let grid = |launch: &str, condition: &str| {
+            let text = format!(
+                "__global__ void child(int* out);\n__global__ void parent(int* out, int n) {{ int t = threadIdx.x; \
+                 unsigned char c = threadIdx.x; if ({condition}) child<<<1, 32>>>(out); }}\n\
+                 void run(int* out, int n) {{ {launch}(out, n); }}"
+            );
+            let mut host = Host::new();
+            let file = host.set_file("/a.cu".as_ref(), text);
+            let db = host.db();
+            let parent = items(db, file).functions.iter().find(|f| f.name(db) == "parent");
+            let count = parent.and_then(|parent| launch_counts(db, *parent).first());
+            count.map(|c| (c.per_block.to_string(), c.per_grid.to_string()))
+        };
+        let told = |block: &str, grid: &str| Some((block.to_owned(), grid.to_owned()));
+        let launch = "parent<<<16, 128>>>";
+        assert_eq!(grid(launch, "threadIdx.x < 8"), told("up to 8", "up to 128"));
+        assert_eq!(grid(launch, "!(t >= 8) && n > 3"), told("up to 8", "up to 128"));
+        assert_eq!(grid(launch, "blockIdx.x < 3 && 7 >= t"), told("up to 8", "up to 24"));
+        assert_eq!(
+            grid(launch, "blockIdx.x <= 2 && threadIdx.x == 0"),
+            told("0 or 1", "up to 3")
+        );
+        // What is no number of the thread, or one of several dimensions, says nothing.
+        assert_eq!(grid(launch, "c < 8"), told("up to 128", "up to 2048"));
+        assert_eq!(grid(launch, "t < 8 || n > 3"), told("up to 128", "up to 2048"));
+        assert_eq!(
+            grid("parent<<<16, dim3(64, 2)>>>", "t < 8"),
+            told("up to 128", "up to 2048")
+        );
+        assert_eq!(grid(launch, "t < 1000"), told("up to 128", "up to 2048"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod block_parameters;
 mod config;
 mod count;
 mod extents;
+mod few;
 mod iterations;
 mod launchers;
 mod pending;
@@ -18,6 +19,7 @@ mod site;
 mod size_code;
 mod threads;
 mod thresholded;
+mod trips;
 mod waits;
 
 use crate::base::db::Db;
