@@ -163,7 +163,7 @@ fn loops() {
     }
     one(
         "for (int i = 0; i < n; ++i) for (int j = 0; j < m - i; ++j) child<<<1, 32>>>(out, i);",
-        "up to (m - i) * n",
+        "up to m * n",
     );
     one(
         "for (int i = 0; i < 4; ++i) { if (row[i]) break; child<<<1, 32>>>(out, i); }",

@@ -182,7 +182,17 @@ impl Counter<'_, '_> {
             }
             let (rest, more) = match body.expr(body.strip_parens(at)).kind {
                 ExprKind::Binary(BinOp::Add, a, b) => (a, self.constant(b)?),
-                ExprKind::Binary(BinOp::Sub, a, b) => (a, self.constant(b)?.checked_neg()?),
+                ExprKind::Binary(BinOp::Sub, a, b) => match self.constant(b) {
+                    Some(less) => (a, less.checked_neg()?),
+                    // `m - i`
+                    None if !changes_around(self.db, self.function, body, a, *stmt) => {
+                        let (other, more) = self.extreme(b, std::slice::from_ref(stmt), !largest)?;
+                        let less = self.constant(other)?.checked_add(more)?;
+                        (at, plus) = (a, plus.checked_sub(less)?);
+                        continue;
+                    }
+                    None => return None,
+                },
                 _ => (at, 0),
             };
             let head = self.head(*stmt)?;
