@@ -129,7 +129,7 @@ newcomer bfs optimize,reuse-threads,aggregate-grid-stream,aggregate-grid
 newcomer quadtree optimize,flatten-recursion,aggregate-grid,fire-and-forget
 newcomer mandelbrot optimize,flatten-recursion,aggregate-grid,aggregate-grid-host
 newcomer quicksort optimize,flatten-recursion,aggregate-grid,fire-and-forget
-newcomer matrix optimize,aggregate-grid,aggregate-grid-stream,threshold
+newcomer matrix optimize,aggregate-block,aggregate-grid,aggregate-grid-stream
 newcomer refine optimize,reuse-threads,aggregate-grid-stream,threshold
 
 if wanted broken-rewrite; then

@@ -268,3 +268,75 @@ fn a_collected_launch_is_explained() {
     let quiet = gridfuse(root.path(), &["check", "--deny", "info", "gridfuse.cuh"]);
     assert_eq!(quiet.code, Some(0), "{}", quiet.stdout);
 }
+
+// The parent's name is a word in the runtime's header, too.
+const MATRIX: &str = "__global__ void scale(float* m, int row, int columns, float by) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < columns) m[row * columns + i] *= by;
+}
+
+__global__ void two(float* m, const float* by, int rows, int columns) {
+    for (int r = 0; r < rows; ++r) scale<<<(columns + 255) / 256, 256>>>(m, r, columns, by[r]);
+}
+
+void run(float* m, const float* by, int rows, int columns) {
+    two<<<1, 1>>>(m, by, rows, columns);
+}
+";
+
+/// How uniform the grid size and the arguments of the launch are, by name, and who launches: of a launch, or of what collects it.
+fn uniform(directory: &Directory, line: usize) -> (BTreeMap<String, String>, String) {
+    let at = line.to_string();
+    let report = gridfuse(directory.path(), &["explain", "a.cu", "--at", &at, "--format", "json"]).json();
+    let launch = match &report["collected"][0] {
+        serde_json::Value::Null => &report["launches"][0],
+        collected => collected,
+    };
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let level = |value: &serde_json::Value| text(&value["uniformity"]["level"]);
+    let args = launch["args"].as_array().into_iter().flatten();
+    let config = launch["config"].as_array().into_iter().flatten();
+    let name = |value: &serde_json::Value| match &value["parameter"] {
+        serde_json::Value::String(parameter) => parameter.clone(),
+        _ => text(&value["name"]),
+    };
+    let mut found: BTreeMap<String, String> = args.chain(config).map(|value| (name(value), level(value))).collect();
+    found.remove("block");
+    if !launch["grid"].is_null() {
+        found.insert("grid".to_owned(), level(&launch["grid"]));
+    }
+    (found, text(&launch["launched_by"]))
+}
+
+#[test]
+fn arguments_of_collected_launches_are_as_uniform_as_before() {
+    let line = |text: &str, what: &str| 1 + text.lines().position(|line| line.contains(what)).expect(what);
+    for id in ["aggregate-block", "aggregate-grid", "aggregate-grid-stream"] {
+        let directory = Directory::new();
+        directory.write("a.cu", MATRIX.as_bytes());
+        let launch = line(MATRIX, "<<<(");
+        let before = uniform(&directory, launch);
+        let at = launch.to_string();
+        gridfuse(
+            directory.path(),
+            &["rewrite", "a.cu", "--at", &at, "--apply", id, "--in-place"],
+        )
+        .expect_code(0);
+        let after = uniform(&directory, line(&directory.read("a.cu"), ".launch("));
+        assert_eq!(after.1, before.1, "{id}");
+        for (name, level) in &after.0 {
+            assert_eq!(
+                Some(level),
+                before.0.get(name),
+                "{id}, {name}: {:?}, {:?}",
+                after.0,
+                before.0
+            );
+        }
+        assert!(
+            after.0.contains_key("by") && after.0.contains_key("grid"),
+            "{:?}",
+            after.0
+        );
+    }
+}

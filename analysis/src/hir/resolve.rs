@@ -16,6 +16,7 @@ use crate::hir::items::{FunctionItem, FunctionText, GlobalItem, items};
 use crate::hir::macros::function_macros;
 use crate::hir::mentions::{count_mentions, files_mentioning, functions_mentioning, may_declare, places_of};
 use crate::hir::names::unqualified;
+use crate::hir::runtime_header::is_runtime_header;
 use crate::hir::scope::hides;
 use crate::hir::visible::{Names, Visible, visible, visible_names};
 use crate::hir::word::Word;
@@ -455,8 +456,11 @@ pub(crate) fn means_another<'db>(db: &'db dyn Db, file: SourceFile, function: Fu
 }
 
 /// Whether the name of `function` can mean it in this file: not if nothing declares it there, if the file sees another definition
-/// of that name and not this one, or is part of another program.
+/// of that name and not this one, or is part of another program. The runtime's header names nothing of the program's.
 pub(crate) fn may_mean<'db>(db: &'db dyn Db, file: SourceFile, function: FunctionItem<'db>) -> bool {
+    if is_runtime_header(db, file) && file != function.file(db) {
+        return false;
+    }
     let name = function.name(db);
     let visible = visible(db, file);
     let last = unqualified(name);
