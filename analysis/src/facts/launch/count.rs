@@ -829,11 +829,11 @@ mod tests {
             ),
             (
                 "for (int i = 0; i < 8; ++i) for (int j = 0; j < i; ++j) {".to_owned(),
-                "up to 56",
+                "up to 7 * 8",
             ),
             (
                 "for (int i = 8; i > 0; --i) for (int j = 0; j < i; ++j) {".to_owned(),
-                "up to 64",
+                "up to 8 * 8",
             ),
             (
                 "for (int i = n; i > 0; --i) for (int j = i; j < n; ++j) {".to_owned(),

@@ -276,7 +276,8 @@ impl Counter<'_, '_> {
                 .checked_add(apart)?
                 .checked_add(i128::from(inclusive))?;
             let trips = distance.max(0).checked_add(by - 1)?.checked_div(by)?;
-            return Some(Amount::up_to(Bound::Constant(u64::try_from(trips).ok()?)));
+            // Told as it is, but no number to rely on: the values in between may wrap around.
+            return Some(Amount::up_to(Bound::Symbolic(trips.to_string())));
         }
         let mut distance = match shared {
             // Rounded up, it is for the thread that begins first: also where the threads don't agree on the limits.
