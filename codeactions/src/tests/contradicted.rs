@@ -478,7 +478,7 @@ void run(int* h, int n) {{ all<<<1, 1>>>(h, n); }}
     let assumes = |code: &str| rewrite("aggregate-grid", &wavefront(code)).assumes.join("; ");
     let found = assumes("h[i] = h[i - 1] + 1;");
     assert!(
-        found.contains("; but line 5 reads `h[i - 1]`, and line 5 writes `h[i]`"),
+        found.contains("; the code contradicts it: line 5 reads `h[i - 1]`, and line 5 writes `h[i]`"),
         "{found}"
     );
     // The same elements, as a relaxation has.

@@ -207,7 +207,7 @@ void run(int* out, int n) {{ parent<<<64, 128>>>(out, n); }}
         "if (i == 0) out[1] = out[0] = n;",
         "if (v < 32) child<<<1, 32>>>(out + v, n);",
     );
-    assert!(mixed[0].contains("; but line 1 "), "{mixed:?}");
+    assert!(mixed[0].contains("; check it: line 1 "), "{mixed:?}");
 }
 
 #[test]
