@@ -94,7 +94,7 @@ impl Glance<'_> {
         }
     }
 
-    /// What the best one takes for granted, in one short line: `grids of `x` are independent of each other; and 1 more`. With those that it
+    /// What the best one takes for granted, in one short line: `grids of `x` are independent of each other; and 1 more assumption`. With those that it
     /// has no room for, it counts as many as the title in a menu.
     pub fn assumptions(&self) -> Option<String> {
         let mut texts: Vec<&str> = Vec::new();
@@ -145,7 +145,8 @@ impl Glance<'_> {
 fn told(texts: &[&str]) -> Option<String> {
     let line = |first: &[String], more: usize| match more {
         0 => first.join("; "),
-        more => format!("{}; and {more} more", first.join("; ")),
+        1 => format!("{}; and 1 more assumption", first.join("; ")),
+        more => format!("{}; and {more} more assumptions", first.join("; ")),
     };
     let fits = |line: &String| line.chars().count() <= MAX_ASSUMED;
     // Without explanations, two may say the same.
@@ -316,15 +317,21 @@ mod tests {
         let memory = format!("{stream}, and there is memory for all that the threads of `visit` may launch");
         assert_eq!(told(&[]), None);
         assert_eq!(told(&["a", "b", "c"]).as_deref(), Some("a; b; c"));
-        let expected = format!("{independent}; and 1 more");
+        let expected = format!("{independent}; and 1 more assumption");
         assert_eq!(told(&[independent, &memory]), Some(expected));
         // Half of it: one can see that there is another half. It counts once, as in the title of a menu.
         assert_eq!(told(&[&memory]), Some(format!("{stream}, …")));
-        assert_eq!(told(&[&memory, "b"]), Some(format!("{stream}, …; and 1 more")));
+        assert_eq!(
+            told(&[&memory, "b"]),
+            Some(format!("{stream}, …; and 1 more assumption"))
+        );
         // They differ in their explanations.
-        assert_eq!(told(&["a: x", "a: y", "b"]).as_deref(), Some("a; b; and 1 more"));
+        assert_eq!(
+            told(&["a: x", "a: y", "b"]).as_deref(),
+            Some("a; b; and 1 more assumption")
+        );
         let long = "x".repeat(MAX_ASSUMED + 20);
         assert_eq!(told(&[&long]), Some(long.clone()));
-        assert_eq!(told(&[&long, "b"]), Some(format!("{long}; and 1 more")));
+        assert_eq!(told(&[&long, "b"]), Some(format!("{long}; and 1 more assumption")));
     }
 }

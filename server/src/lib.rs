@@ -29,6 +29,7 @@ mod pending;
 mod recipe;
 pub mod schema;
 mod steps_back;
+mod through_calls;
 
 pub use cli::main;
 pub use lsp::{Allowed, serve};

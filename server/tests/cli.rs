@@ -348,7 +348,7 @@ fn wrong_use_and_missing_files_are_2() {
     fails(&["check", "a.cu", "-I", "nowhere"], "no such directory: -I nowhere");
     fails(
         &["explain", "a.cu:2"],
-        "no kernel launch at a.cu:2; there are launches at 11:9 and 14:14",
+        "no kernel launch at a.cu:2; there are launches at a.cu:11:9 and a.cu:14:14",
     );
     fails(&["explain", "."], "name one file");
     fails(
@@ -653,7 +653,7 @@ fn what_is_known_to_be_wrong_is_not_offered() {
         offers(&sums)
     );
     assert!(
-        text(&sums).0.contains("; but line 1 updates atomically"),
+        text(&sums).0.contains("; check it: line 1 updates atomically"),
         "{}",
         text(&sums).0
     );

@@ -155,8 +155,25 @@ fn a_text_on_standard_input_is_of_the_file_that_is_named() {
         .expect_code(0);
         assert!(shown.stdout.contains(&format!("+++ b/{name}\n")), "{}", shown.story());
     }
-    let nowhere = run(&["check", "-", "--stdin-path", "nowhere/a.cu"]).expect_code(2);
-    assert!(nowhere.stderr.contains("nowhere"), "{}", nowhere.story());
+    // A directory that isn't there yet is one that will be.
+    let beside = run(&["check", "-", "--stdin-path", "src/nowhere/../new.cu"]).expect_code(0);
+    assert!(beside.stdout.contains("--> src/new.cu:3:31\n"), "{}", beside.story());
+    for command in [&["check", "-"][..], &["explain", "-", "--at", "3"], &["graph", "-"]] {
+        let name = "nowhere/deep/a.cu";
+        let nowhere = run(&[command, &["--stdin-path", name]].concat()).expect_code(0);
+        assert_eq!(nowhere.stderr, "", "{}", nowhere.story());
+        let named = nowhere.stdout.contains(&format!("{name}:3:31"));
+        assert!(named || command[0] == "graph", "{}", nowhere.story());
+        // There can be no such file.
+        for (name, why) in [
+            ("src/saved.cu/a.cu", "src/saved.cu is no directory"),
+            ("src/", "--stdin-path names a file, and src/ is none"),
+            ("nowhere/..", "--stdin-path names a file"),
+        ] {
+            let wrong = run(&[command, &["--stdin-path", name]].concat()).expect_code(2);
+            assert!(wrong.stderr.contains(why), "{}", wrong.story());
+        }
+    }
 }
 
 #[test]

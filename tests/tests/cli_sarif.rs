@@ -77,11 +77,12 @@ fn every_rule_says_what_it_is() {
         let id = rule["id"].as_str().unwrap();
         let name = rule["name"].as_str().unwrap();
         assert_eq!(name.to_lowercase(), id.replace('-', ""));
-        // The page is in the source, which can be read where the crate is documented.
+        // The page is in the package, which can be read where the crate is documented.
         let uri = rule["helpUri"].as_str().unwrap();
         let (_, inside) = uri.split_once("/source/").unwrap();
-        assert!(uri.starts_with("https://docs.rs/crate/gridfuse-analysis/"), "{uri}");
-        assert!(workspace::root().join("analysis").join(inside).is_file(), "{uri}");
+        assert!(uri.starts_with("https://docs.rs/crate/gridfuse/"), "{uri}");
+        let page = std::fs::read_to_string(workspace::root().join("server").join(inside)).unwrap();
+        assert!(page.contains(&format!("\n# {id}\n")), "{uri}");
     }
 }
 

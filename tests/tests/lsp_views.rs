@@ -347,6 +347,94 @@ fn two_files(capabilities: &Capabilities) -> (Directory, Client, PathBuf) {
     (root, client, path)
 }
 
+/// A kernel that launches by a device function, which another one calls.
+const BY_HELPERS: &str = "\
+__global__ void child(int *a, int n) { if (threadIdx.x < n) a[threadIdx.x] += 1; }
+__device__ void inner(int *a, int n) { child<<<1, 64>>>(a, n); }
+__device__ void visit(int *a, int n) {
+    if (n > 4) inner(a, n);
+}
+__device__ int twice(int n) { return 2 * n; }
+__global__ void parent(int *a, const int *row, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) visit(a + row[i], twice(row[i + 1]));
+}
+__global__ void both(int *a, int n) {
+    child<<<1, 32>>>(a, n);
+    inner(a, n);
+}
+int main() { parent<<<4, 32>>>(nullptr, nullptr, 3); both<<<1, 1>>>(nullptr, 3); }
+";
+
+#[test]
+fn launches_in_called_functions_are_told_of_the_kernel() {
+    let root = Directory::new();
+    root.write("x.cu", BY_HELPERS.as_bytes());
+    let path = root.file("x.cu");
+    let capabilities = Capabilities {
+        extra: json!({ "experimental": { "commands": { "commands": ["gridfuse.showLaunches", "gridfuse.showRewrites"] } } }),
+        ..Capabilities::default()
+    };
+    let mut client = start(root.path(), &capabilities);
+    client.open(&path, BY_HELPERS);
+    for (name, callee, call) in [
+        ("parent(int", "inner", 9),
+        ("visit(int", "inner", 4),
+        ("both(int", "inner", 13),
+    ] {
+        let (text, _) = hover(&mut client, &path, name, 1);
+        contains(
+            &text,
+            &[
+                &format!("Launch of `child` in `{callee}` ([line 2]"),
+                "| Launches |  | in | called in |",
+                &format!("| `{callee}` | [line {call}]"),
+            ],
+        );
+        assert!(!text.contains("No launch of it"), "{text}");
+    }
+    // What launches nothing, C++ servers tell of.
+    assert_eq!(hover(&mut client, &path, "twice(int", 1).0, "");
+    let lenses = client.code_lenses(&path);
+    let mut titles = Vec::new();
+    for lens in lenses {
+        let line = lens["range"]["start"]["line"].as_u64().unwrap() + 1;
+        let lens = client.request("codeLens/resolve", lens);
+        let title = lens["command"]["title"].as_str().unwrap().to_owned();
+        if lens["command"]["command"] == "gridfuse.showLaunches" {
+            let places = lens["command"]["arguments"][2].as_array().unwrap();
+            let lines = places
+                .iter()
+                .map(|place| place["range"]["start"]["line"].as_u64().unwrap() + 1);
+            titles.push((line, title, lines.collect::<Vec<_>>()));
+        }
+    }
+    let expected = [
+        (2, "1 launch", vec![2]),
+        (3, "1 launch in `inner`", vec![2]),
+        (7, "1 launch in `inner`", vec![2]),
+        (11, "1 launch, 1 launch in `inner`", vec![12, 2]),
+    ];
+    let expected = expected.map(|(line, title, lines)| (line, title.to_owned(), lines));
+    assert_eq!(titles, expected);
+    client.shutdown();
+    // The same on the command line: the head of the kernel, a line that calls, and any other one.
+    for (place, told) in [
+        ("x.cu:7", "these are those of `parent`"),
+        ("x.cu:9", "what is called there launches"),
+        ("x.cu:8", "these are those of `parent`"),
+    ] {
+        let run = gridfuse(root.path(), &["explain", "x.cu", "--at", place]).expect_code(0);
+        contains(&run.stderr, &[&format!("no kernel launch at {place} itself; {told}")]);
+        assert!(run.stdout.starts_with("x.cu:2:40: child"), "{}", run.stdout);
+    }
+    let none = gridfuse(root.path(), &["explain", "x.cu:6"]).expect_code(2);
+    contains(
+        &none.stderr,
+        &["no kernel launch at x.cu:6; there are launches at x.cu:2:40,"],
+    );
+}
+
 #[test]
 fn lenses_count_when_they_are_resolved() {
     let (_root, mut client, path) = two_files(&Capabilities::default());

@@ -22,6 +22,7 @@ mod pending_launch_limit;
 mod serialized_launches;
 mod single_launcher_call;
 pub mod suppress;
+mod tail_launches;
 mod tiny_child_grid;
 mod too_large;
 mod unchecked_launch;
@@ -63,6 +64,7 @@ pub static KINDS: &[Kind] = &[
     launch_in_loop::KIND,
     launch_tree::KIND,
     launch_chain::KIND,
+    tail_launches::KIND,
     tiny_child_grid::KIND,
     single_launcher_call::KIND,
     unused_stream::KIND,

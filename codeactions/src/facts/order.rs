@@ -83,7 +83,10 @@ enum Against {
     Contradicts,
 }
 
-/// What to do about it.
+/// What a rewrite takes for granted of blocks that may have several dimensions.
+const ONE_THREAD: &str = "have one dimension, so that one thread of a block launches";
+
+/// What to do where grids aren't independent.
 const INSTEAD: &str = "use atomic operations, or give each grid memory of its own";
 
 struct Assumption {
@@ -249,10 +252,7 @@ fn unless_proven(
     if dependence.is_some_and(Dependence::is_none) {
         return None;
     }
-    let wrong = |but: &str| {
-        let text = text.replacen("are independent", "aren't independent", 1);
-        format!("{text}: {but}; {instead}")
-    };
+    let wrong = |but: &str| format!("{}: {but}; {instead}", denied(&text));
     let surface = || surface_in_common(site).filter(|_| same);
     let (text, against) = match dependence {
         // Grids of one launch run the same code; what one launch writes for another one to read is ordered on purpose.
@@ -266,7 +266,7 @@ fn unless_proven(
                 } else {
                     Against::Open
                 };
-                (format!("{text}; but {but}"), speaks)
+                (with_accesses(&text, speaks, &but), speaks)
             }
         }
         _ => match surface() {
@@ -293,10 +293,43 @@ fn where_unknown(
     let on_purpose = gathers.is_some() || of_loop && is_shifted(site, in_loop);
     let found = dependence.and_then(|found| neighbours(site, found));
     match gathers.or(found) {
-        Some(but) if on_purpose => (format!("{text}; but {but}"), Against::Speaks),
-        Some(but) => (format!("{text}; but {but}"), Against::Open),
+        Some(but) => {
+            let against = match on_purpose {
+                true => Against::Speaks,
+                false => Against::Open,
+            };
+            (with_accesses(&text, against, &but), against)
+        }
         None => (text, Against::Open),
     }
+}
+
+/// An assumption with the accesses that may contradict it, or do.
+fn with_accesses(text: &str, against: Against, accesses: &str) -> String {
+    // These are apart where one thread launches, as it takes for granted.
+    if text.contains(ONE_THREAD) {
+        return format!("{text}; otherwise {accesses}");
+    }
+    match against {
+        Against::Open => format!("{text}; check it: {accesses}"),
+        Against::Speaks | Against::Contradicts => format!("{text}; the code contradicts it: {accesses}"),
+    }
+}
+
+/// The contrary of an assumption: the grids that aren't independent come first, for the reason follows.
+///
+/// ```text
+/// grids of `k` are independent of each other: those that one thread launches (the NULL stream runs them in order)
+/// grids of `k` that one thread launches aren't independent of each other
+/// ```
+fn denied(text: &str) -> String {
+    if let Some((grids, which)) = text.split_once(" are independent of each other: those that ") {
+        let which = which.split_once(" (").map_or(which, |(which, _)| which);
+        return format!("{grids} that {which} aren't independent of each other");
+    }
+    let several = "may have several dimensions, so that several threads of a block launch";
+    text.replacen("are independent", "aren't independent", 1)
+        .replacen(ONE_THREAD, several, 1)
 }
 
 /// The other launches of the function that may be in order with this one, by index, and how their grids depend on its grids.
@@ -398,10 +431,9 @@ fn in_turns(site: &Site<'_>, text: &str, iterations: Option<&Dependence<'_>>) ->
 
 /// An assumption that is wrong, and why.
 fn contradicted(site: &Site<'_>, text: &str, but: &str) -> Assumption {
-    let text = text.replacen("are independent", "aren't independent", 1);
     Assumption {
         reason: Reason {
-            text: format!("{text}: {but}"),
+            text: format!("{}: {but}", denied(text)),
             place: Some(site.here()),
         },
         against: Against::Contradicts,
@@ -417,7 +449,7 @@ fn against_iterations(site: &Site<'_>) -> Option<String> {
 fn same_elements(site: &Site<'_>, grids: Grids) -> Option<String> {
     let (write, read) = passes(site, grids)?;
     let both = two_accesses(site, &read, &write);
-    Some(format!("they go over the same elements: {both}"))
+    Some(format!("they go over the same elements ({both})"))
 }
 
 /// A read and a write, which may be one access, each with its line.
@@ -461,9 +493,7 @@ fn instead(site: &Site<'_>, other: u32) -> String {
 pub fn flat_blocks(site: &Site<'_>) -> Reason {
     let (parent, child) = (site.parent_name(), site.child_name());
     Reason {
-        text: format!(
-            "blocks of `{parent}` have one dimension, so that one thread of a block launches grids of `{child}`"
-        ),
+        text: format!("blocks of `{parent}` {ONE_THREAD} grids of `{child}`"),
         place: Some(site.here()),
     }
 }
@@ -902,7 +932,7 @@ pub fn shared_stream(
         Some(Dependence::Conflict(a, b)) => {
             let but = both(site, a, b);
             edit.assume(Reason {
-                text: format!("grids in `{stream}` are {why}; but {but}"),
+                text: format!("grids in `{stream}` are {why}; check it: {but}"),
                 place: Some(site.here()),
             });
         }

@@ -195,19 +195,19 @@ void run(int* out, int n) {{ parent<<<64, 128>>>(out, n); }}
     assert_eq!(meet.len(), 1);
     assert!(
         meet[0].contains("different threads of a block")
-            && meet[0].ends_with("but line 1 changes `out[i]` in each of them"),
+            && meet[0].ends_with("; the code contradicts it: line 1 changes `out[i]` in each of them"),
         "{meet:?}"
     );
     let slot = assumes("out[atomicAdd(&out[0], 1)] = n;", "child<<<1, 32>>>(out, n);");
     assert!(
-        slot[0].ends_with("but line 1 updates atomically `atomicAdd(&out[0], 1)` in each of them"),
+        slot[0].ends_with(": line 1 updates atomically `atomicAdd(&out[0], 1)` in each of them"),
         "{slot:?}"
     );
     let mixed = assumes(
         "if (i == 0) out[1] = out[0] = n;",
         "if (v < 32) child<<<1, 32>>>(out + v, n);",
     );
-    assert!(mixed[0].contains("; but line 1 "), "{mixed:?}");
+    assert!(mixed[0].contains("; check it: line 1 "), "{mixed:?}");
 }
 
 #[test]

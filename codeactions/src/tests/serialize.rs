@@ -380,7 +380,7 @@ void run(const int* col, double* x, const int* order, const int* first, int leve
     assert!(about(ID).is_empty());
     for id in ["aggregate-grid", "fire-and-forget"] {
         let found = about(id);
-        let gathers = "but line 5 reads `x[col[r]]`, and line 5 writes `x[r]`";
+        let gathers = "the code contradicts it: line 5 reads `x[col[r]]`, and line 5 writes `x[r]`";
         assert!(found.iter().any(|reason| reason.contains(gathers)), "{id}: {found:?}");
     }
 }

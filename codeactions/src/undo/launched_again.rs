@@ -63,7 +63,7 @@ pub fn assumed(
     };
     let own = match behind {
         Some(Dependence::Conflict(theirs, ours)) => Some(assumed(format!(
-            "`{parent}` doesn't need `{child}` to be done after the launch; but there {}",
+            "`{parent}` doesn't need `{child}` to be done after the launch; check it: there {}",
             used(theirs, ours)
         ))),
         Some(Dependence::Unknown(_)) => {
@@ -77,7 +77,7 @@ pub fn assumed(
         }
         None | Some(Dependence::None(_)) => beside(db, function, launch).map(|(theirs, ours)| {
             assumed(format!(
-                "no other thread needs `{child}` to come later, or to be done; but {}",
+                "no other thread needs `{child}` to come later, or to be done; check it: {}",
                 used(&theirs, &ours)
             ))
         }),

@@ -6,6 +6,7 @@ import type { LanguageClient, Location, Position, Range } from "vscode-languagec
 import { concerns } from "./documents";
 import { Explanations } from "./explain";
 import { LaunchGraph } from "./graph";
+import { Lacking } from "./lacking";
 import { Measurements } from "./measure";
 import { Rewriter, tickRewritten } from "./rewrite";
 import { AFTER_REWRITE, Server, SHOW_LAUNCHES, SHOW_REWRITES } from "./server";
@@ -25,13 +26,14 @@ export function start(context: vscode.ExtensionContext): Main {
   const explanations = new Explanations(context, rewriter, () => server.running);
   const graph = new LaunchGraph(context);
   const measurements = new Measurements(context, rewriter, () => server.running, (document) => doctor(server, output, document));
-  context.subscriptions.push(output, server, rewriter, explanations, graph, measurements, new Status(server));
+  const lacking = new Lacking(() => server.running);
+  context.subscriptions.push(output, server, rewriter, explanations, graph, measurements, lacking, new Status(server));
 
-  server.measure = async (uri, line) => {
+  server.measure = async (uri, line, tunes) => {
     const client = server.running;
     if (client !== undefined) {
       const document = await vscode.workspace.openTextDocument(client.protocol2CodeConverter.asUri(uri));
-      await measurements.run(client, document, line);
+      await (tunes ? measurements.tune(client, document, line) : measurements.run(client, document, line));
     }
   };
 
@@ -67,6 +69,9 @@ export function start(context: vscode.ExtensionContext): Main {
   editorCommand("gridfuse.showLaunchGraph", (client, editor) => graph.show(client, editor.document));
   editorCommand("gridfuse.runOnGpu", (client, editor) => measurements.run(client, editor.document));
   editorCommand("gridfuse.tuneOnGpu", (client, editor) => measurements.tune(client, editor.document));
+  // What the command palette has in their place where something is missing: they say what.
+  editorCommand("gridfuse.runWithoutNvcc", (client, editor) => measurements.run(client, editor.document));
+  editorCommand("gridfuse.runWithoutGpu", (client, editor) => measurements.run(client, editor.document));
   command("gridfuse.acceptPreview", async () => server.running && rewriter.accept(server.running));
   command("gridfuse.discardPreview", () => rewriter.discard());
   command("gridfuse.doctor", () => doctor(server, output, vscode.window.activeTextEditor?.document.uri));
@@ -104,6 +109,9 @@ export function start(context: vscode.ExtensionContext): Main {
       void vscode.commands.executeCommand("setContext", "gridfuse.running", state.kind === "running");
       const measures = state.kind === "running" && state.canMeasure;
       void vscode.commands.executeCommand("setContext", "gridfuse.canMeasure", measures);
+      if (measures) {
+        lacking.look();
+      }
       if (state.kind === "missing" || state.kind === "failed") {
         void explainState(server);
       }

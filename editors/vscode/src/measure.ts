@@ -108,23 +108,32 @@ export class Measurements implements vscode.Disposable {
     return args;
   }
 
-  /** Asks for the program's arguments, searches what is fastest, and offers it. */
-  async tune(client: LanguageClient, document: vscode.TextDocument): Promise<void> {
+  /** Asks for the program's arguments, searches what is fastest, and offers it; with `line`, only what stands there is tuned. */
+  async tune(client: LanguageClient, document: vscode.TextDocument, line?: number): Promise<void> {
     const args = await this.askArguments(client, document, "Tune");
-    const report = args === undefined ? null : await this.execute<TuneReport>(client, TUNE, document, { args });
+    const more = line === undefined ? { args } : { args, line };
+    const report = args === undefined ? null : await this.execute<TuneReport>(client, TUNE, document, more);
     if (report === null) {
       return;
     }
     const { best, speedup } = report.search;
     const { edit } = report;
     if (best === null || speedup === null || edit === null) {
-      const text = `gridfuse: no combination is faster than the program as it is on ${report.machine.gpu}.`;
+      const text =
+        `gridfuse: no combination is faster than the program as it is on ${report.machine.gpu}. ` +
+        "Leave it as it is, or tune it with other arguments.";
       void vscode.window.showInformationMessage(text);
       return;
     }
-    const text = `gridfuse: ${best} is ${factor(speedup)} as fast as the program as it is on ${report.machine.gpu}.`;
-    const answer = await vscode.window.showInformationMessage(text, "Apply", "Preview");
-    if (answer === "Apply") {
+    const text =
+      `gridfuse: ${best} is ${factor(speedup)} as fast as the program as it is on ${report.machine.gpu}. ` +
+      "Preview the change, or apply it.";
+    const isStillSo = await this.rewriter.watch(client, edit);
+    const answer = await vscode.window.showInformationMessage(text, "Preview", "Apply");
+    if (answer !== undefined && !(await isStillSo())) {
+      // The message outlives the text that it is about.
+      void vscode.window.showWarningMessage("gridfuse: the text changed since it was tuned; tune it again.");
+    } else if (answer === "Apply") {
       await this.rewriter.apply(client, edit, `Apply ${best}`);
     } else if (answer === "Preview") {
       await this.rewriter.show(client, edit, best);

@@ -177,6 +177,12 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     });
   }
 
+  /** Notes the texts that an edit is of; the answer says whether they are still the same. */
+  async watch(client: LanguageClient, edit: WorkspaceEdit): Promise<() => Promise<boolean>> {
+    const changes = await changesOf(client, edit, 0);
+    return async () => (await Promise.all(changes.map(isStillSo))).every(Boolean);
+  }
+
   /** Applies what is shown. */
   async accept(client: LanguageClient): Promise<void> {
     if (this.preview !== undefined) {

@@ -47,7 +47,7 @@ export class Server implements vscode.Disposable {
   private starting: Promise<void> | undefined;
   readonly onDidChangeState = this.changed.event;
   /** Measures a document, all of it or a line, when a lens or an action of the server asks for it. */
-  measure: ((uri: string, line: number | undefined) => Promise<void>) | undefined;
+  measure: ((uri: string, line: number | undefined, tunes: boolean) => Promise<void>) | undefined;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -249,8 +249,10 @@ export class Server implements vscode.Disposable {
       },
       executeCommand: (command, args, next) => {
         const [asked] = args as { uri?: string; line?: number; show?: boolean }[];
-        if (command === "gridfuse.measure" && asked?.show === true && asked.uri !== undefined && this.measure) {
-          return this.measure(asked.uri, asked.line);
+        const tunes = command === "gridfuse.tune";
+        const measures = command === "gridfuse.measure" || tunes;
+        if (measures && asked?.show === true && asked.uri !== undefined && this.measure) {
+          return this.measure(asked.uri, asked.line, tunes);
         }
         return next(command, args);
       },

@@ -6,20 +6,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gridfuse_analysis::base::db::{Database, SourceFile};
-use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 
 use super::fitted_table::FittedTable;
-use super::output::{count, json, shell};
+use super::output::{count, json, note as note_to_user, shell};
 use super::project::{Project, located};
-use super::site::{At, launches_at, list_places, named_place};
+use super::site::{At, NamedAt, launches_at, list_places, named_place};
 use super::wrapped::wrapped;
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::collected::collectors;
 use crate::describe::{Describe, dependence_rows, launchers, placed, plural, recursion, told_rewrites};
 use crate::glance::{Glance, glance, glance_at_collected};
-use crate::launches::{LaunchSite, in_file, place_in};
+use crate::launches::{LaunchSite, by_function, function_at, in_file, place_in};
+use crate::line_index::line_index;
 use crate::made::REVERT;
 use crate::schema::{self, CollectedLaunch, ExplainReport, Launch, Note, Operand, Place, Step, Uniformity};
+use crate::through_calls::{self, through_calls};
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
@@ -28,8 +30,8 @@ pub struct ExplainArgs {
     #[arg(value_name = "FILE[:LINE]")]
     location: PathBuf,
     /// The line, apart from the file: the one way to name it for standard input
-    #[arg(long, value_name = "LINE[:COL]")]
-    at: Option<At>,
+    #[arg(long, value_name = "[FILE:]LINE[:COL]", allow_hyphen_values = true)]
+    at: Option<NamedAt>,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -39,7 +41,7 @@ pub struct ExplainArgs {
 
 /// Runs `explain`.
 pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
-    let (path, at) = named_place(&args.location, args.at)?;
+    let (path, at) = named_place(&args.location, args.at.clone())?;
     if path.is_dir() {
         return Err(format!("{} is a directory; name one file", path.display()).into());
     }
@@ -55,16 +57,21 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
             Some(at) => launches_at(db, file, at),
             None => in_file(db, file),
         };
-        let collected = collected_at(db, describe, file, at);
+        let mut collected = collected_at(db, describe, file, at);
         if let Some(at) = at
             && sites.is_empty()
             && collected.is_empty()
         {
-            return Err(match list_places(db, &in_file(db, file)) {
-                none if none.is_empty() => format!("no kernel launch at {name}:{at}: the file has none"),
-                places => format!("no kernel launch at {name}:{at}; there are launches at {places}"),
-            }
-            .into());
+            let around = around(db, describe, file, at);
+            let Some(around) = around.filter(|around| !around.sites.is_empty() || !around.collected.is_empty()) else {
+                return Err(match list_places(db, &name, &in_file(db, file)) {
+                    none if none.is_empty() => format!("no kernel launch at {name}:{at}: the file has none"),
+                    places => format!("no kernel launch at {name}:{at}; there are launches at {places}"),
+                }
+                .into());
+            };
+            note_to_user(&format!("no kernel launch at {name}:{at} itself; {}", around.told));
+            (sites, collected) = (around.sites, around.collected);
         }
         let total = sites.len();
         if args.format == Format::Text && at.is_none() {
@@ -106,6 +113,73 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
         }
         Ok(CLEAN)
     })
+}
+
+/// What a line has to do with that launches nothing itself.
+struct Around<'db> {
+    sites: Vec<LaunchSite<'db>>,
+    collected: Vec<CollectedLaunch>,
+    /// What the launches are, for a message.
+    told: String,
+}
+
+/// The launches that a line leads to by calls, else those of the function around it, its own and those in functions that it calls.
+/// `None`: no kernel and no device function is there.
+fn around<'db>(db: &'db Database, describe: &Describe<'_>, file: SourceFile, at: At) -> Option<Around<'db>> {
+    let index = line_index(db, file);
+    let start = index.start(at.line - 1)?;
+    let text = file.text(db);
+    let line = text.get(start as usize..)?.lines().next().unwrap_or_default();
+    let indent = line.len() - line.trim_start().len();
+    let function = function_at(db, file, start.saturating_add(u32::try_from(indent).unwrap_or(0)))?;
+    let called = through_calls(db, function);
+    let here = |launch: &&through_calls::Launch<'db>| index.line(launch.call.range.start).0 == at.line - 1;
+    let led_to: Vec<&through_calls::Launch<'db>> = called.iter().filter(here).collect();
+    let (own, led_to, told) = match led_to.is_empty() {
+        true => (
+            true,
+            called.iter().collect(),
+            format!("these are those of `{}`", function.name(db)),
+        ),
+        false => (false, led_to, "what is called there launches".to_owned()),
+    };
+    let mut sites: Vec<LaunchSite<'db>> = Vec::new();
+    if own {
+        sites.extend(by_function(db, function).into_iter().filter(LaunchSite::device_side));
+    }
+    sites.extend(led_to.iter().filter_map(|launch| launch.site));
+    let callees = led_to
+        .iter()
+        .filter(|launch| launch.site.is_none())
+        .map(|launch| launch.callee);
+    let mut collecting: Vec<FunctionItem<'db>> = own.then_some(function).into_iter().collect();
+    for callee in callees {
+        if !collecting.contains(&callee) {
+            collecting.push(callee);
+        }
+    }
+    let collected = collecting
+        .into_iter()
+        .flat_map(|function| collected_in(db, describe, function));
+    Some(Around {
+        sites,
+        collected: collected.collect(),
+        told,
+    })
+}
+
+/// The collected launches of a function.
+fn collected_in(db: &Database, describe: &Describe<'_>, function: FunctionItem<'_>) -> Vec<CollectedLaunch> {
+    let mut found = Vec::new();
+    for collector in collectors(db, function) {
+        found.extend(
+            collector
+                .launches
+                .iter()
+                .map(|launch| describe.collected(function, &collector, launch)),
+        );
+    }
+    found
 }
 
 /// The collected launches of a file, or of a line.
@@ -270,6 +344,8 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         // Grids of different sizes have no number for all.
         let all = match count.total_threads.as_str() {
             "unbounded" => String::new(),
+            // It is for the most grids that there can be.
+            threads if count.per_grid.parse::<u64>().is_err() => format!("; up to {threads} in all"),
             threads => format!("; {threads} in all"),
         };
         writeln!(
@@ -460,7 +536,8 @@ fn cause(text: &str, places: &[String]) -> String {
     match places.split_at_checked(SHOWN) {
         None | Some((_, [])) if places.is_empty() => text.to_owned(),
         None | Some((_, [])) => format!("{text} ({})", places.join(", ")),
-        Some((shown, rest)) => format!("{text} ({} and {} more)", shown.join(", "), rest.len()),
+        Some((shown, [_])) => format!("{text} ({} and 1 more place)", shown.join(", ")),
+        Some((shown, rest)) => format!("{text} ({} and {} more places)", shown.join(", "), rest.len()),
     }
 }
 
@@ -489,6 +566,9 @@ mod tests {
         assert_eq!(cause(&[]), "it writes");
         assert_eq!(cause(&["line 3", "line 4"]), "it writes (line 3, line 4)");
         assert_eq!(cause(&["a", "b", "c", "d"]), "it writes (a, b, c, d)");
-        assert_eq!(cause(&["a", "b", "c", "d", "e"]), "it writes (a, b, c, d and 1 more)");
+        assert_eq!(
+            cause(&["a", "b", "c", "d", "e"]),
+            "it writes (a, b, c, d and 1 more place)"
+        );
     }
 }

@@ -107,7 +107,11 @@ impl FittedTable {
             writeln!(out, "  ({}) {}", index + 1, reason.trim_end().replace('\n', "\n      "))?;
         }
         if numbered.len() > told {
-            writeln!(out, "  … and {} more, which --format json has", numbered.len() - told)?;
+            let reasons = match numbered.len() - told {
+                1 => "1 more reason".to_owned(),
+                more => format!("{more} more reasons"),
+            };
+            writeln!(out, "  … and {reasons}, which --format json has")?;
         }
         Ok(())
     }
@@ -262,7 +266,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  ")).collect();
         assert_eq!(lines.len(), MOST_LINES, "{text}");
         assert_eq!(lines[0], "  (1) reason 0", "{text}");
-        assert_eq!(lines[15], "  … and 5 more, which --format json has", "{text}");
+        assert_eq!(lines[15], "  … and 5 more reasons, which --format json has", "{text}");
         assert!(text.contains("(14) (15)"), "{text}");
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The files that a command works on, with their context.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, MAIN_SEPARATOR, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use gridfuse_analysis::base::db::{Database, SourceFile};
@@ -362,9 +362,44 @@ pub fn located(path: &Path, includes: &Includes) -> Result<PathBuf, CliError> {
     let Some(stands) = &includes.stdin_path else {
         return Ok(canonical(Path::new("."))?.join(path));
     };
+    let none = || format!("--stdin-path names a file, and {} is none", stands.display());
+    // `lib/` and `lib/.` are directories, whatever they are called.
+    let is_directory = stands.to_string_lossy().ends_with(['/', MAIN_SEPARATOR]) || stands.is_dir();
+    let name = stands.file_name().filter(|_| !is_directory).ok_or_else(none)?;
     let directory = stands.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = canonical(directory.unwrap_or(Path::new(".")))?;
-    let name = stands.file_name();
-    let name = name.ok_or_else(|| format!("--stdin-path names a file, and {} is none", stands.display()))?;
-    Ok(directory.join(name))
+    Ok(will_be(directory.unwrap_or(Path::new(".")))?.join(name))
+}
+
+/// The real path of a directory as it is once it has been made: what exists of it is found on disk, the rest is as it is written.
+fn will_be(directory: &Path) -> Result<PathBuf, CliError> {
+    let mut missing = Vec::new();
+    let mut there = directory;
+    loop {
+        // A link that leads nowhere is there.
+        let found = std::fs::symlink_metadata(there).is_ok();
+        match (there.parent(), there.components().next_back()) {
+            (Some(parent), Some(last)) if !found && !there.as_os_str().is_empty() => {
+                missing.push(last);
+                there = parent;
+            }
+            _ => break,
+        }
+    }
+    let there = match there.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => there,
+    };
+    let mut path = canonical(there)?;
+    if !path.is_dir() {
+        return Err(format!("{} is no directory, so no file can be in it", there.display()).into());
+    }
+    for component in missing.iter().rev() {
+        match component {
+            Component::ParentDir => {
+                path.pop();
+            }
+            component => path.push(component),
+        }
+    }
+    Ok(path)
 }

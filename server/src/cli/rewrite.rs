@@ -18,7 +18,7 @@ use gridfuse_codeactions::runtime::together;
 
 use super::output::{error, note};
 use super::project::{Project, canonical, is_standard_input, located};
-use super::site::{At, launches_at, list_places, named_place};
+use super::site::{At, NamedAt, launches_at, list_places, named_place};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes};
@@ -39,8 +39,8 @@ pub struct RewriteArgs {
     #[arg(value_name = "FILE[:LINE[:COL]]")]
     location: PathBuf,
     /// Place of the launch, apart from the file
-    #[arg(long, value_name = "LINE[:COL]")]
-    at: Option<At>,
+    #[arg(long, value_name = "[FILE:]LINE[:COL]", allow_hyphen_values = true)]
+    at: Option<NamedAt>,
     /// Rewrites to apply, in order, each to the result of the one before; `gridfuse list` names them
     #[arg(long, required = true, value_name = "ID", value_delimiter = ',')]
     apply: Vec<String>,
@@ -60,8 +60,8 @@ pub struct RevertArgs {
     #[arg(value_name = "FILE[:LINE[:COL]]")]
     location: PathBuf,
     /// Place of what a rewrite made, apart from the file
-    #[arg(long, value_name = "LINE[:COL]")]
-    at: Option<At>,
+    #[arg(long, value_name = "[FILE:]LINE[:COL]", allow_hyphen_values = true)]
+    at: Option<NamedAt>,
     #[command(flatten)]
     destination: Destination,
     #[command(flatten)]
@@ -120,7 +120,7 @@ impl From<String> for Stop {
 pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     let rewrites = known_rewrites(&args.apply)?;
     let options = options(&rewrites, &args.set)?;
-    let (asked, at) = named_place(&args.location, args.at)?;
+    let (asked, at) = named_place(&args.location, args.at.clone())?;
     if asked.is_dir() {
         return Err(format!("{} is a directory; name the file with the launch", asked.display()).into());
     }
@@ -242,14 +242,14 @@ fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange
             } else {
                 format!(
                     "no kernel launch at {path}:{at}; there are launches at {}",
-                    list_places(db, &all)
+                    list_places(db, &path, &all)
                 )
             }
             .into())
         }
         several => {
-            let places = list_places(db, several);
-            Err(format!("several kernel launches at {path}:{at}; choose with --at one of {places}").into())
+            let places = list_places(db, &path, several);
+            Err(format!("several kernel launches at {path}:{at}: name {places}").into())
         }
     }
 }

@@ -155,9 +155,9 @@ fn rule(kind: &Kind) -> ReportingDescriptor {
         .full_description(MultiformatMessageString::builder().text(full).build())
         .help(MultiformatMessageString::builder().text(doc).markdown(doc).build())
         .help_uri(format!(
-            "https://docs.rs/crate/gridfuse-analysis/{}/source/src/diagnostics/{}.rs",
+            "https://docs.rs/crate/gridfuse/{}/source/docs/diagnostics/{}.md",
             env!("CARGO_PKG_VERSION"),
-            kind.id.replace('-', "_")
+            kind.id
         ))
         .default_configuration(ReportingConfiguration::builder().level(level).build())
         .properties(

@@ -1,4 +1,4 @@
-//! `LINE[:COL]` and `FILE[:LINE]` on the command line, and the launches there.
+//! `[FILE:]LINE[:COL]` and `FILE[:LINE]` on the command line, and the launches there.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -35,6 +35,50 @@ impl FromStr for At {
     }
 }
 
+/// What `--at` takes: a place as the user types it, or as messages and tables print it, with its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedAt {
+    /// The file, where it is named.
+    file: Option<PathBuf>,
+    /// The place in it.
+    at: At,
+}
+
+impl FromStr for NamedAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(at) => Ok(NamedAt { file: None, at }),
+            Err(expected) => match split_location(text) {
+                (file, Some(at)) if !file.as_os_str().is_empty() => Ok(NamedAt { file: Some(file), at }),
+                _ => Err(expected),
+            },
+        }
+    }
+}
+
+impl NamedAt {
+    /// The place in `path`, the file that the command is about.
+    ///
+    /// # Errors
+    /// It names another file.
+    pub fn within(self, path: &Path) -> Result<At, String> {
+        let Some(file) = self.file else { return Ok(self.at) };
+        let real = |path: &Path| path.canonicalize().ok();
+        // Standard input is shown by the name that `--stdin-path` gives it.
+        let same = file == path || path == Path::new("-") || real(&file).is_some_and(|file| real(path) == Some(file));
+        match same {
+            true => Ok(self.at),
+            false => Err(format!(
+                "--at names {}, and the command is about {}",
+                file.display(),
+                path.display()
+            )),
+        }
+    }
+}
+
 impl std::fmt::Display for At {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.column {
@@ -47,8 +91,8 @@ impl std::fmt::Display for At {
 /// The file and the place in it that `FILE:LINE` and `--at` name.
 ///
 /// # Errors
-/// Both name a line.
-pub fn named_place(location: &Path, at: Option<At>) -> Result<(PathBuf, Option<At>), String> {
+/// Both name a line, or they name different files.
+pub fn named_place(location: &Path, at: Option<NamedAt>) -> Result<(PathBuf, Option<At>), String> {
     let (path, named) = match location.to_str() {
         Some(location) => split_location(location),
         None => (location.to_path_buf(), None),
@@ -57,7 +101,11 @@ pub fn named_place(location: &Path, at: Option<At>) -> Result<(PathBuf, Option<A
         (Some(_), Some(_)) => {
             Err("the line is named twice: leave --at out, or the line after the file's name".to_owned())
         }
-        (named, at) => Ok((path, named.or(at))),
+        (Some(named), None) => Ok((path, Some(named))),
+        (None, at) => {
+            let at = at.map(|at| at.within(&path)).transpose()?;
+            Ok((path, at))
+        }
     }
 }
 
@@ -113,15 +161,22 @@ pub fn collected_at(db: &dyn Db, file: SourceFile, at: At) -> Option<TextRange> 
     meant.or_else(|| places().next())
 }
 
-/// The lines on which launches start, for a message: `12, 40:5 and 40:31`.
-pub fn list_places(db: &dyn Db, sites: &[LaunchSite<'_>]) -> String {
-    let places: Vec<String> = sites
+/// A message has room for so many places.
+const MAX_LISTED: usize = 8;
+
+/// Where launches of the file that is shown as `path` start, for a message, as a command takes them: `a.cu:12:5, a.cu:40:5 and a.cu:40:31`.
+pub fn list_places(db: &dyn Db, path: &str, sites: &[LaunchSite<'_>]) -> String {
+    let mut places: Vec<String> = sites
         .iter()
+        .take(MAX_LISTED)
         .map(|site| {
             let (line, column) = line_index(db, site.place.file).line_column(site.place.range.start);
-            format!("{}:{}", line + 1, column + 1)
+            format!("{path}:{}:{}", line + 1, column + 1)
         })
         .collect();
+    if let Some(more) = sites.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+        places.push(format!("{more} more places"));
+    }
     match places.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
@@ -142,6 +197,27 @@ mod tests {
         assert_eq!(split_location("a:b.cu"), ("a:b.cu".into(), None));
         assert_eq!(split_location("a.cu:0"), ("a.cu:0".into(), None));
         assert!("0".parse::<At>().is_err());
+    }
+
+    #[test]
+    fn a_place_as_it_is_printed() {
+        let named = |text: &str| text.parse::<NamedAt>().map(|named| (named.file, named.at.to_string()));
+        assert_eq!(named("31"), Ok((None, "31".to_owned())));
+        assert_eq!(named("31:9"), Ok((None, "31:9".to_owned())));
+        assert_eq!(named("a/x.cu:31:9"), Ok((Some("a/x.cu".into()), "31:9".to_owned())));
+        assert_eq!(named("-:31"), Ok((Some("-".into()), "31".to_owned())));
+        assert!(named("x.cu").is_err() && named(":3").is_err() && named("").is_err());
+        let within = |text: &str, path: &str| text.parse::<NamedAt>()?.within(Path::new(path));
+        assert!(within("x.cu:3", "x.cu").is_ok() && within("3", "x.cu").is_ok());
+        assert!(within("lib/x.cu:3", "-").is_ok());
+        assert_eq!(
+            within("y.cu:3", "x.cu"),
+            Err("--at names y.cu, and the command is about x.cu".to_owned())
+        );
+    }
+
+    #[test]
+    fn wrong_places() {
         assert!("1:x".parse::<At>().is_err());
         assert!("".parse::<At>().is_err());
     }

@@ -95,7 +95,8 @@ fn understand(said: &str, hidden: bool) -> Vec<Check> {
             missing(GPU, found, ELSEWHERE)
         }
         [one] => ok(GPU, one.clone()),
-        [first, rest @ ..] => ok(GPU, format!("{first}, and {} more", rest.len())),
+        [first, _] => ok(GPU, format!("{first}, and 1 more GPU")),
+        [first, rest @ ..] => ok(GPU, format!("{first}, and {} more GPUs", rest.len())),
     };
     vec![driver, gpu]
 }
@@ -114,7 +115,7 @@ mod tests {
                 "NVIDIA H200, 9.0, 580.1\nNVIDIA H200, 9.0, 580.1\n",
                 Ok,
                 Ok,
-                "and 1 more",
+                "and 1 more GPU",
             ),
             ("Tesla P100, 6.0, 535.1\n", Ok, Missing, "needs compute capability 7.0"),
             ("Tesla V100, 7.0, 470.1\n", Missing, Ok, "Tesla V100"),

@@ -19,6 +19,7 @@ use super::state::{Snapshot, State};
 use crate::graph::Graph;
 use crate::launches::{LaunchSite, by_function, function_headed_on, overlapping};
 use crate::recipe;
+use crate::through_calls::through_calls;
 
 /// Explains what stands at a position; the result is Markdown.
 pub const EXPLAIN: &str = "gridfuse.explain";
@@ -230,7 +231,9 @@ fn explanation(snapshot: &Snapshot, argument: &ExplainArgument) -> Option<Explan
     let file = snapshot.file(&path_of(&argument.uri))?;
     let offset = snapshot.offset(file, argument.position);
     let function = hover::named_at(snapshot, file, offset).map(|(function, _)| function);
-    let sites = function.map_or_else(Vec::new, |function| by_function(&snapshot.db, function));
+    let mut sites = function.map_or_else(Vec::new, |function| by_function(&snapshot.db, function));
+    let called = function.map_or_else(Vec::new, |function| through_calls(&snapshot.db, function));
+    sites.extend(called.iter().filter_map(|launch| launch.site));
     let text = match function {
         // Of a function everything: itself, and each of its launches.
         Some(function) if !sites.is_empty() => {

@@ -24,6 +24,7 @@ use crate::collected::{self, Collector};
 use crate::describe::has_twin;
 use crate::launches::{LaunchSite, REPLACES_WAIT, by_function, place_in, wait_for};
 use crate::made::REVERT;
+use crate::through_calls::{self, through_calls};
 
 /// What a lens needs to be resolved later.
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,12 +77,15 @@ pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens
                 }
             };
             let session = &snapshot.session;
-            let counted: &[Counts] = match (launches || collects, session.shows_rewrites) {
-                (false, _) => &[],
-                (true, true) => &[Counts::Launches, Counts::Rewrites],
-                (true, false) => &[Counts::LaunchesAndRewrites],
+            let own = launches || collects;
+            let counted: &[Counts] = match session.shows_rewrites {
+                // What can be done, and measured, stands where the launch is.
+                _ if !own && through_calls(db, *function).is_empty() => &[],
+                _ if !own => &[Counts::Launches],
+                true => &[Counts::Launches, Counts::Rewrites],
+                false => &[Counts::LaunchesAndRewrites],
             };
-            let measured = session.runs_measure && !counted.is_empty();
+            let measured = session.runs_measure && own;
             let time = measured.then_some(Counts::Time);
             let values = (measured && collects && !launches).then_some(Counts::Values);
             let all = counted.iter().copied().chain(time).chain(values);
@@ -141,7 +145,11 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
     let calls: Vec<FileRange> = collected.iter().map(|(place, _)| *place).collect();
     let at = lens.range.start;
     let usable = || usable_rewrites(snapshot, &sites, &collected);
-    let launches = titled_launches(sites.len(), calls.len());
+    let called = through_calls(&snapshot.db, function);
+    let launches = joined(
+        titled_launches(sites.len(), calls.len()),
+        called_title(snapshot, &called),
+    );
     let places = || sites.iter().map(|site| site.place).chain(calls.iter().copied());
     lens.command = Some(match data.counts {
         Counts::Rewrites => {
@@ -159,7 +167,8 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
                 _ => launches,
             };
             if snapshot.session.shows_launches {
-                let places: Vec<_> = places().filter_map(|place| snapshot.location(place)).collect();
+                let all = places().chain(called.iter().map(|launch| launch.place));
+                let places: Vec<_> = all.filter_map(|place| snapshot.location(place)).collect();
                 let arguments = [json!(&data.uri), json!(at), json!(places)];
                 command(title, commands::SHOW_LAUNCHES, arguments)
             } else {
@@ -199,7 +208,8 @@ pub fn known(snapshot: &Snapshot, lens: CodeLens) -> CodeLens {
             .filter(|_| snapshot.version(&path) == data.version)?;
         let function = function_named_at(snapshot, file, data.offset)?;
         let sites = launches_in(snapshot, function).len();
-        let launches = titled_launches(sites, collected::count(&snapshot.db, function));
+        let own = titled_launches(sites, collected::count(&snapshot.db, function));
+        let launches = joined(own, called_title(snapshot, &through_calls(&snapshot.db, function)));
         match data.counts {
             Counts::Launches => Some(launches),
             Counts::LaunchesAndRewrites => Some(format!("{launches} · …")),
@@ -226,12 +236,32 @@ fn titled(mut lens: CodeLens, title: String) -> CodeLens {
     lens
 }
 
-/// `2 launches, 1 collected`
-fn titled_launches(sites: usize, collected: usize) -> String {
+/// `2 launches, 1 collected`; `None`: there are none.
+fn titled_launches(sites: usize, collected: usize) -> Option<String> {
     match (sites, collected) {
-        (_, 0) => count(sites, "launch"),
-        (0, n) => count(n, "collected launch"),
-        (_, n) => format!("{}, {n} collected", count(sites + n, "launch")),
+        (0, 0) => None,
+        (_, 0) => Some(count(sites, "launch")),
+        (0, n) => Some(count(n, "collected launch")),
+        (_, n) => Some(format!("{}, {n} collected", count(sites + n, "launch"))),
+    }
+}
+
+/// ``1 launch in `visit` `` or `3 launches in called functions`; `None`: no function that is called launches.
+fn called_title(snapshot: &Snapshot, called: &[through_calls::Launch<'_>]) -> Option<String> {
+    let first = called.first()?.callee;
+    let place = match called.iter().all(|launch| launch.callee == first) {
+        true => format!("`{}`", first.name(&snapshot.db)),
+        false => "called functions".to_owned(),
+    };
+    Some(format!("{} in {place}", count(called.len(), "launch")))
+}
+
+/// What a function launches itself, and in others.
+fn joined(own: Option<String>, called: Option<String>) -> String {
+    match (own, called) {
+        (Some(own), Some(called)) => format!("{own}, {called}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => count(0, "launch"),
     }
 }
 

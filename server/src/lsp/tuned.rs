@@ -78,7 +78,9 @@ fn edit_of(
 async fn ask(state: &State, report: &TuneReport, edit: Option<WorkspaceEdit>) {
     let gpu = &report.machine.gpu;
     let (Some(best), Some(speedup), Some(edit)) = (&report.search.best, report.search.speedup, edit) else {
-        let text = format!("gridfuse: no combination is faster than the program as it is on {gpu}");
+        let text = format!(
+            "gridfuse: no combination is faster than the program as it is on {gpu}: leave it as it is, or tune it with other arguments"
+        );
         return state.client.show_message(MessageType::INFO, text).await;
     };
     let mut text = format!(
@@ -86,7 +88,7 @@ async fn ask(state: &State, report: &TuneReport, edit: Option<WorkspaceEdit>) {
         times(speedup)
     );
     if !report.assumptions.is_empty() {
-        text.push_str(&format!(", and right if this holds: {}", report.assumptions.join("; ")));
+        text.push_str(&format!(", if this holds: {}", report.assumptions.join("; ")));
     }
     let apply = MessageActionItem {
         title: APPLY.to_owned(),
@@ -97,7 +99,11 @@ async fn ask(state: &State, report: &TuneReport, edit: Option<WorkspaceEdit>) {
         .show_message_request(MessageType::INFO, text, Some(vec![apply]))
         .await;
     if answer.is_ok_and(|answer| answer.is_some_and(|answer| answer.title == APPLY)) {
-        // A client that can't says so to its user.
-        let _ = state.client.apply_edit(edit).await;
+        let done = state.client.apply_edit(edit).await;
+        if !done.is_ok_and(|done| done.applied) {
+            let text =
+                format!("gridfuse: {best} was not applied: the text has changed since the search; tune it again");
+            state.client.show_message(MessageType::WARNING, text).await;
+        }
     }
 }

@@ -108,7 +108,8 @@ pub fn result(outcome: &Outcome, report: &Report) -> String {
             match (shown.as_slice(), messages.len().saturating_sub(MAX_MESSAGES)) {
                 ([], _) => format!("does not compile:\n{message}"),
                 (_, 0) => format!("does not compile:\n{}", shown.join("\n")),
-                (_, more) => format!("does not compile:\n{}\nand {more} more", shown.join("\n")),
+                (_, 1) => format!("does not compile:\n{}\nand 1 more message", shown.join("\n")),
+                (_, more) => format!("does not compile:\n{}\nand {more} more messages", shown.join("\n")),
             }
         }
         Outcome::Failed { message, advice } => match advice {

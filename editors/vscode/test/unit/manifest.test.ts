@@ -9,7 +9,7 @@ interface Manifest {
   capabilities: { untrustedWorkspaces: { restrictedConfigurations: string[] } };
   contributes: {
     commands: { command: string; title: string; category: string; enablement?: string }[];
-    menus: Record<string, { command?: string; submenu?: string }[]>;
+    menus: Record<string, { command?: string; submenu?: string; when?: string }[]>;
     submenus: { id: string }[];
     keybindings: { command: string }[];
     configuration: { properties: Record<string, { scope?: string }> }[];
@@ -21,6 +21,8 @@ interface Manifest {
 
 const manifest = JSON.parse(readFileSync("package.json", "utf8")) as Manifest;
 const { commands, menus, submenus, keybindings, configuration, walkthroughs } = manifest.contributes;
+/** The context key that says what is missing for measuring. */
+const LACKS = "gridfuse.lacks";
 const known = new Set(commands.map(({ command }) => command));
 
 test("menus and keys lead to commands that there are", () => {
@@ -47,6 +49,22 @@ test("the walkthrough leads to commands and pages that there are", () => {
       assert.ok(happens, event);
     }
   }
+});
+
+test("what can't be run for want of nvcc or a GPU is greyed, and the palette says why in its place", () => {
+  const palette = (command: string) => menus.commandPalette?.find((entry) => entry.command === command)?.when ?? "";
+  for (const command of ["gridfuse.runOnGpu", "gridfuse.tuneOnGpu"]) {
+    const enablement = commands.find((one) => one.command === command)?.enablement ?? "";
+    for (const condition of [enablement, palette(command)]) {
+      assert.ok(condition.split(" && ").includes(`!${LACKS}`), `${command}: ${condition}`);
+    }
+  }
+  // By the names of the server's answers.
+  for (const [command, lacks] of [["gridfuse.runWithoutNvcc", "nvcc"], ["gridfuse.runWithoutGpu", "gpu"]] as const) {
+    assert.ok(palette(command).includes(`${LACKS} == ${lacks}`), palette(command));
+  }
+  const source = readFileSync("src/lacking.ts", "utf8");
+  assert.ok(source.includes(`LACKS = "${LACKS}"`));
 });
 
 test("every command that is listed is in the README", () => {

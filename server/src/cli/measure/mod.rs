@@ -271,7 +271,10 @@ fn also(args: &MeasureArgs, recipes: &[Recipe]) -> Result<Vec<HandWritten>, CliE
 
 /// What `--at` names: a launch, or a function in whose head the line is.
 fn within(args: &MeasureArgs, project: &Project) -> Result<Option<TextRange>, CliError> {
-    let Some(at) = args.program.at else { return Ok(None) };
+    let Some(at) = args.program.at.clone() else {
+        return Ok(None);
+    };
+    let at = at.within(&args.program.file)?;
     let path = canonical(&args.program.file)?;
     let file = project
         .host

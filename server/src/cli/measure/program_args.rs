@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::cli::project::{Project, canonical, is_standard_input};
-use crate::cli::site::At;
+use crate::cli::site::NamedAt;
 use crate::cli::{CliError, Includes};
 use crate::measure::served::Unsaved;
 use crate::measure::{Progress, Reports, Request, Tolerance, process};
@@ -22,8 +22,8 @@ pub struct ProgramArgs {
     /// without either, one with a kernel and its run specification
     pub file: PathBuf,
     /// Rewrite the launch at this place only, or the launches of the function whose head is there
-    #[arg(long, value_name = "LINE[:COL]")]
-    pub at: Option<At>,
+    #[arg(long, value_name = "[FILE:]LINE[:COL]")]
+    pub at: Option<NamedAt>,
     /// Arguments of the program, quoted as in a shell
     #[arg(long, value_name = "ARGS", default_value = "", allow_hyphen_values = true)]
     args: String,

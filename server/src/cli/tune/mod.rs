@@ -192,7 +192,10 @@ fn values<T: Copy>(choices: Option<&Vec<Choice<T>>>) -> Option<Vec<Option<T>>> {
 
 /// What `--at` names: a line without the blanks at its ends, or a place in it.
 fn place(args: &TuneArgs, project: &Project) -> Result<Option<TextRange>, CliError> {
-    let Some(at) = args.program.at else { return Ok(None) };
+    let Some(at) = args.program.at.clone() else {
+        return Ok(None);
+    };
+    let at = at.within(&args.program.file)?;
     let path = canonical(&args.program.file)?;
     let db = project.host.db();
     let unreadable = || CliError::Message(format!("cannot read {}", project.show(&path)));

@@ -12,6 +12,7 @@ use crate::collected::{collectors, kernel_of};
 use crate::describe::{Describe, launchers, recursion};
 use crate::glance::{glance, glance_at_collected};
 use crate::launches::{LaunchSite, by_function, of_kernel};
+use crate::through_calls::{self, through_calls};
 
 /// At most this many launches of a kernel are listed.
 const MAX_LISTED: usize = 20;
@@ -45,11 +46,14 @@ fn text(snapshot: &Snapshot, kernel: FunctionItem<'_>, head: &str) -> String {
         let outgoing = by_function(db, kernel);
         let incoming = of_kernel(db, kernel);
         out.push_str(&launches_of(describe, &outgoing, home));
+        let called = through_calls(db, kernel);
+        out.push_str(&launches_of_callees(describe, &called, home));
         out.push_str(&launched_from(describe, &incoming, home));
         out.push_str(&measured::markdown(snapshot, kernel));
         let collected = collected_in(describe, kernel, home);
         out.push_str(&collected);
-        if outgoing.is_empty() && incoming.is_empty() && collected.is_empty() && !uses_runtime(snapshot, kernel) {
+        let none = outgoing.is_empty() && called.is_empty() && incoming.is_empty() && collected.is_empty();
+        if none && !uses_runtime(snapshot, kernel) {
             out.push_str("\nNo launch of it, and none by it, is known.\n");
         }
         out
@@ -100,6 +104,37 @@ fn launches_of(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) ->
         out.push_str(&format!("\nRecursion: {recursive}.\n"));
     }
     out
+}
+
+/// The launches in functions that it calls: where they stand, and which call leads there.
+fn launches_of_callees(describe: &Describe<'_>, called: &[through_calls::Launch<'_>], home: &str) -> String {
+    let db = describe.db;
+    let mut answers = String::new();
+    let rows: Vec<Vec<String>> = called
+        .iter()
+        .take(MAX_LISTED)
+        .map(|launch| {
+            let child = code(launch.child.as_deref().unwrap_or("(computed)"));
+            let (place, call) = (describe.place(launch.place), describe.place(launch.call));
+            let callee = code(launch.callee.name(db));
+            let place = link(&place, home);
+            if let Some(site) = &launch.site {
+                let answer = glance(&describe.launch(site)).sentence();
+                answers.push_str(&format!("\nLaunch of {child} in {callee} ({place}): **{answer}**\n"));
+            }
+            vec![
+                child,
+                place,
+                callee,
+                match launch.certain {
+                    true => link(&call, home),
+                    false => format!("perhaps {}", link(&call, home)),
+                },
+            ]
+        })
+        .collect();
+    let header = ["Launches", "", "in", "called in"];
+    answers + &section(&table(&header, &rows), called.len())
 }
 
 /// The launches of a kernel that a rewrite has collected, also those in a function that its body has moved to.
@@ -155,6 +190,7 @@ fn section(table: &str, all: usize) -> String {
     match (table, all.saturating_sub(MAX_LISTED)) {
         ("", _) => String::new(),
         (table, 0) => format!("\n{table}"),
-        (table, more) => format!("\n{table}\nand {more} more\n"),
+        (table, 1) => format!("\n{table}\nand 1 more launch\n"),
+        (table, more) => format!("\n{table}\nand {more} more launches\n"),
     }
 }

@@ -19,7 +19,8 @@ use super::convert::path_of;
 use super::markdown::{aligned, describe, plain_text};
 use super::measured;
 use super::state::Snapshot;
-use crate::launches::{LaunchSite, function_at, overlapping, place_in};
+use crate::launches::{LaunchSite, by_function, function_at, overlapping, place_in};
+use crate::through_calls::through_calls;
 
 /// What to show at a position.
 pub fn hover(snapshot: &Snapshot, params: &HoverParams) -> Option<Hover> {
@@ -122,7 +123,12 @@ fn kernel_at<'db>(
     {
         return Some((*kernel, site.place));
     }
-    named_at(snapshot, file, offset).filter(|(function, _)| function.signature(db).kernel)
+    // A device function that launches, or calls one that does, is part of its callers' launches.
+    let launches = |function: FunctionItem<'db>| {
+        function.signature(db).device
+            && (!by_function(db, function).is_empty() || !through_calls(db, function).is_empty())
+    };
+    named_at(snapshot, file, offset).filter(|(function, _)| function.signature(db).kernel || launches(*function))
 }
 
 /// The function with a body whose name stands at `offset`: its own definition, else the only one that the name can mean.
