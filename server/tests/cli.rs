@@ -332,6 +332,23 @@ void host(int* p) { a<<<1, 32>>>(p); b<<<1, 32>>>(p); c<<<1, 32>>>(p); }
     );
 }
 
+/// The threads of all child grids are so many where it is certain how many grids there are, else at most.
+#[test]
+fn a_bound_is_told_as_one() {
+    let program = "__global__ void child(int* a) { a[threadIdx.x] = 1; }\n\
+        __global__ void parent(int* a) {\n    if (a[threadIdx.x] > 0) child<<<1, 64>>>(a);\n    \
+        if (threadIdx.x == 0) child<<<1, 32>>>(a);\n}\n\
+        void run(int* a) { parent<<<2, 32>>>(a); }\n";
+    let dir = directory(&[("x.cu", program.as_bytes())]);
+    let grid = |place: &str| {
+        let told = stdout(&gridfuse(dir.path(), &["explain", place]));
+        let line = told.lines().find(|line| line.trim_start().starts_with("child grid"));
+        line.unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(grid("x.cu:3"), "child grid  64 threads; up to 4096 in all");
+    assert_eq!(grid("x.cu:4"), "child grid  32 threads; 64 in all");
+}
+
 #[test]
 fn wrong_use_and_missing_files_are_2() {
     let dir = directory(&[("a.cu", PROGRAM.as_bytes()), ("latin.cu", b"// M\xfcller\n")]);
