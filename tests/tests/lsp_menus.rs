@@ -236,7 +236,7 @@ void host(int* out, const int* sizes, int n) { parent<<<n, 64>>>(out, sizes, n);
             .map(|action| text_of(action, "title").to_owned())
             .collect()
     };
-    let at_launch = titles("childs.launch(");
+    let at_launch = titles("children.launch(");
     assert!(at_launch.len() > 2, "{at_launch:#?}\n{rewritten}");
     for between in ["int i = blockIdx.x", "int size = sizes[i]"] {
         assert_eq!(titles(between), Vec::<String>::new(), "{between}");

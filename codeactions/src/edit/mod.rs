@@ -1,5 +1,6 @@
 //! Writing code into files as their owner would: the builder of edits, tokens, names, the style of a file, its includes.
 
+pub mod argument;
 pub mod branches;
 pub mod builder;
 mod counted;

@@ -48,18 +48,46 @@ impl Names {
 
     /// `wanted`, or `wanted` with a number; from now on in use.
     pub fn fresh(&mut self, wanted: &str) -> String {
-        let mut name = wanted.to_owned();
-        let mut number = 2;
-        while self.used.contains(&name) || self.files.iter().any(|used| used.contains(&name)) {
-            name = if wanted.ends_with(|c: char| c.is_ascii_digit()) {
-                format!("{wanted}_{number}")
-            } else {
-                format!("{wanted}{number}")
-            };
-            number += 1;
-        }
+        let taken = |name: &str| self.used.contains(name) || self.files.iter().any(|used| used.contains(name));
+        let name = numbered(wanted, taken);
         self.used.insert(name.clone());
         name
+    }
+
+    /// The same for a variable or parameter of some functions, which others may have as well: each by its file and its text.
+    pub fn fresh_in(&mut self, db: &dyn Db, functions: &[(SourceFile, String)], wanted: &str) -> String {
+        let mut words: HashSet<String> = HashSet::new();
+        let mut files: HashSet<SourceFile> = HashSet::new();
+        for (file, text) in functions {
+            words.extend(words_with_macros(db, *file, text));
+            files.insert(*file);
+        }
+        let is_macro = |name: &str| files.iter().any(|file| is_macro(db, *file, name));
+        let name = numbered(wanted, |name| {
+            self.used.contains(name) || words.contains(name) || is_macro(name)
+        });
+        self.used.insert(name.clone());
+        name
+    }
+}
+
+/// The first of `wanted`, `wanted2`, `wanted3` and so on that isn't taken.
+fn numbered(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut name = wanted.to_owned();
+    let mut number = 2;
+    while taken(&name) {
+        name = with_number(wanted, number);
+        number += 1;
+    }
+    name
+}
+
+/// The name that the second, third and so on of a kind gets.
+pub fn with_number(wanted: &str, number: u32) -> String {
+    if wanted.ends_with(|c: char| c.is_ascii_digit()) {
+        format!("{wanted}_{number}")
+    } else {
+        format!("{wanted}{number}")
     }
 }
 
@@ -97,12 +125,14 @@ pub fn untaken(db: &dyn Db, file: SourceFile, wanted: &str, taken: impl Fn(&str)
     name
 }
 
-/// English plural, for a variable that collects: `expand` gives `expands`, `relax` gives `relaxes`; so does what `coarsen` has made
-/// of them. What looks like a plural already says what is in it: `count_points` gives `count_points_launches`.
+/// English plural, for a variable that collects: `expand` gives `expands`, `relax` gives `relaxes`, `child` gives `children`; so does what
+/// `coarsen` has made of them. What looks like a plural already says what is in it: `count_points` gives `count_points_launches`.
 pub fn plural(name: &str) -> String {
     let name = name.strip_suffix("_coarsened").unwrap_or(name);
     let ends = |suffixes: &[&str]| suffixes.iter().any(|s| name.ends_with(s));
-    if ends(&["ss", "x", "z", "ch", "sh"]) {
+    if ends(&["child", "Child"]) {
+        format!("{name}ren")
+    } else if ends(&["ss", "x", "z", "ch", "sh"]) {
         format!("{name}es")
     } else if ends(&["s"]) {
         format!("{name}_launches")
@@ -147,6 +177,11 @@ mod tests {
         assert_eq!(names.fresh("expand_args"), "expand_args2");
         assert_eq!(names.fresh("free"), "free");
         assert_eq!(names.fresh("free"), "free2");
+        let function = [(file, "int f(int works) { return expand_body2(works); }".to_owned())];
+        let mut local = |wanted: &str| names.fresh_in(host.db(), &function, wanted);
+        assert_eq!(local("expand_body"), "expand_body");
+        assert_eq!(local("works"), "works2");
+        assert_eq!(local("expand_args"), "expand_args3");
     }
 
     #[test]
@@ -155,6 +190,7 @@ mod tests {
         assert_eq!(plural("process"), "processes");
         assert_eq!(plural("count_points"), "count_points_launches");
         assert_eq!(plural("expand"), "expands");
+        assert_eq!(plural("visitChild"), "visitChildren");
         assert_eq!(plural("apply"), "applies");
         assert_eq!(plural("relax_coarsened"), "relaxes");
         assert_eq!(plural("process"), "processes");

@@ -10,6 +10,7 @@ use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_s
 use gridfuse_analysis::hir::{Body, ExprKind};
 
 use crate::api::refusal::Refusals;
+use crate::edit::argument::named;
 use crate::edit::builder::EditBuilder;
 use crate::edit::include::Header;
 use crate::edit::lex;
@@ -423,14 +424,6 @@ pub const ARENA_FOR: &str = "gridfuse::arena_for";
 
 /// The same where the host launches.
 pub const LAUNCHPAD_FOR: &str = "gridfuse::launchpad_for";
-
-/// An argument of these with the name of the parameter in front of it, where it is a number that says nothing by itself.
-fn named(parameter: &str, argument: &str) -> String {
-    match argument.parse::<u64>() {
-        Ok(_) => format!("/*{parameter}=*/{argument}"),
-        Err(_) => argument.to_owned(),
-    }
-}
 
 /// The function that makes the arena of a launch by the host: for kernels that are `listed` there, and further ones.
 fn function_for(host: &Site<'_>, listed: &str, further: &[Listed<'_, '_>]) -> String {

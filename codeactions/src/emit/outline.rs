@@ -233,9 +233,17 @@ pub fn outline_collecting<'db>(
     let indent = behind.indent.clone();
 
     callees::copy(edit, child, form, kept, names);
-    // The body stays where it is and gets another head.
+    // The body stays where it is and gets another head, perhaps with its template's in front of it in the same line.
     let is_static = if child.is_static { "static " } else { "" };
-    let head = format!("{is_static}__device__ __forceinline__ void {}(", worker.name);
+    let in_front = {
+        let line = style::line_start(&child.text, child.head_start as usize);
+        child
+            .text
+            .get(line..child.head_start as usize)
+            .unwrap_or("")
+            .trim_start()
+    };
+    let head = format!("{in_front}{is_static}__device__ __forceinline__ void {}(", worker.name);
     let objects = Objects::of(child.db, child.file, child.source(child.item.body_span(child.db)));
     let builtins = worker.builtins().iter().map(|b| objects.parameter(b));
     let builtins: Vec<String> = collecting.params.iter().cloned().chain(builtins).collect();
@@ -281,9 +289,20 @@ pub fn outline_collecting<'db>(
             format!("{builtins}\n{align}{own}")
         }
     };
-    let range = TextRange::new(child.head_start, child.params_range().end);
+    let gap = Gap::of(child);
+    let breaks = gap.breaks(&params, behind);
+    let params = params.strip_prefix(in_front).unwrap_or(&params);
+    let (mut code, mut range) = (
+        behind.style.fit(params, &indent),
+        TextRange::new(child.head_start, child.params_range().end),
+    );
+    if breaks {
+        code.push_str(behind.style.newline);
+        code.push_str(&indent);
+        range.end = child.item.body_span(child.db).shift(child.start).start;
+    }
     let file = child.file;
-    edit.replace(FileRange { file, range }, behind.style.fit(&params, &indent));
+    edit.replace(FileRange { file, range }, code);
     let what = match form {
         Form::Thread => format!("The body of {}, for any thread of any grid", child.name),
         Form::Block => format!("The body of {}, for any block of any grid", child.name),
@@ -303,11 +322,57 @@ pub fn outline_collecting<'db>(
         .iter()
         .map(|statement| format!("\n{statement}"))
         .collect();
-    behind.add(format!(
-        "{head}{}\n{declarations}{call}{further}\n}}",
-        behind.style.open_brace()
-    ));
+    let brace = gap
+        .brace(breaks)
+        .unwrap_or_else(|| behind.style.open_brace().to_owned());
+    let what = match form {
+        Form::Thread | Form::Block => format!("What a plain launch of {} runs", child.name),
+        Form::Own => format!("Runs {}, and then the launches that it has collected", worker.name),
+    };
+    let comment = behind.comment(&what, collecting.stays);
+    behind.add(format!("{comment}{head}{brace}\n{declarations}{call}{further}\n}}"));
     worker
+}
+
+/// What stands between a kernel's parameters and its body, where the body has a statement in the line of its brace: `{ out[i] = 1; }`.
+struct Gap<'a> {
+    /// It; `None` where the body begins in another way.
+    blanks: Option<&'a str>,
+    /// The columns of the body's first line.
+    columns: usize,
+}
+
+impl<'a> Gap<'a> {
+    fn of(child: &'a Child<'_>) -> Gap<'a> {
+        let body = child.item.body_span(child.db).shift(child.start);
+        let blanks = TextRange::new(child.params_range().end, body.start).text(&child.text);
+        let line = child
+            .text
+            .get(body.start as usize..style::line_end(&child.text, body.start as usize));
+        let line = line.unwrap_or("");
+        let begins = blanks.trim().is_empty() && lex::code_tokens(line).len() > 1;
+        Gap {
+            blanks: begins.then_some(blanks),
+            columns: line.trim_end().chars().count(),
+        }
+    }
+
+    /// Whether the body goes to a line of its own below its new head, as both are too wide for one. The kernel's brace tells where it was.
+    fn breaks(&self, head: &str, behind: &Behind) -> bool {
+        let last = head.rsplit('\n').next().unwrap_or(head).chars().count();
+        let in_line = |blanks: &&str| !blanks.contains('\n');
+        let wide = |blanks: &str| behind.column() + last + blanks.len() + self.columns > behind.style.width;
+        self.blanks.filter(in_line).is_some_and(wide)
+    }
+
+    /// What the kernel under its old head has up to its brace, where that isn't as elsewhere in the file.
+    fn brace(&self, breaks: bool) -> Option<String> {
+        let blanks = self.blanks?;
+        match blanks.contains('\n') {
+            true => Some("\n{".to_owned()),
+            false => breaks.then(|| format!("{blanks}{{")),
+        }
+    }
 }
 
 /// The kernel's head with its parameters, as it was but for an arena.

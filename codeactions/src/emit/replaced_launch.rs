@@ -107,16 +107,21 @@ fn replace_by_call_and(
         true => rest.trim_end(),
         false => "",
     };
-    let code = match last {
-        Some(_) => style.list(column, prefix, items, ","),
-        None => {
-            let mut code = style.list(column, prefix, items, &format!("){rest}"));
-            code.truncate(code.len() - rest.len());
-            code
-        }
+    let suffix = match last {
+        Some(_) => ",".to_owned(),
+        None => format!("){rest}"),
     };
-    // Aligned below the first item, wherever the statement begins in its line.
-    let align = " ".repeat(before.chars().count() - indent.chars().count());
+    let mut code = style.list(column, prefix, items, &suffix);
+    // Aligned below the first item, wherever the statement begins in its line; below the line's beginning where little is left of it.
+    let mut align = " ".repeat(before.chars().count() - indent.chars().count());
+    if code.contains('\n') && align.len() * 2 > style.width {
+        align = style.unit.repeat(2);
+        let column = style::columns(indent) + style::columns(&align);
+        code = format!("{prefix}\n{}", style.list(column, "", items, &suffix));
+    }
+    if last.is_none() {
+        code.truncate(code.len() - rest.len());
+    }
     let mut code = code.replace('\n', &format!("{}{indent}{align}", style.newline));
     if let Some(last) = last {
         let lines = last

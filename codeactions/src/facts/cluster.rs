@@ -165,6 +165,17 @@ pub struct Cluster<'db> {
 }
 
 impl<'db> Cluster<'db> {
+    /// The functions' files and texts, and those of their declarations: what their new variables and parameters must not be called stands there.
+    pub fn texts(&self) -> Vec<(SourceFile, String)> {
+        let all = self.functions.iter().flat_map(|function| {
+            let db = function.db;
+            let declarations = declarations_of(db, function.item);
+            let all = std::iter::once(function.item).chain(declarations);
+            all.map(move |item| (item.file(db), item.text(db).to_string()))
+        });
+        all.collect()
+    }
+
     /// Everything that has to change when the launches of a function are collected. What is in the way is refused.
     pub fn find(db: &'db dyn Db, start: FunctionItem<'db>, refusals: &mut Refusals) -> Cluster<'db> {
         let mut members: Vec<FunctionItem<'db>> = Vec::new();

@@ -263,6 +263,28 @@ pub fn named(site: &Site<'_>, child: &Child<'_>) -> String {
     arguments(site, child).unwrap_or_else(written)
 }
 
+/// Whether two launches of a template are surely of different instances: one of their template arguments is another number, or another type
+/// that the language has.
+pub fn are_others(a: &Site<'_>, b: &Site<'_>, child: &Child<'_>) -> bool {
+    let (Some(of_a), Some(of_b)) = (at_launch(a, child), at_launch(b, child)) else {
+        return false;
+    };
+    let number = |value: &str| value.parse::<u32>().ok();
+    let ty = |value: &str| {
+        let plain = ctype::normalize(value);
+        matches!(
+            plain.as_str(),
+            "bool" | "char" | "short" | "int" | "unsigned int" | "float" | "double"
+        )
+        .then_some(plain)
+    };
+    let mut pairs = of_a.iter().zip(&of_b);
+    pairs.any(|((_, a), (_, b))| {
+        let others = |a: Option<String>, b: Option<String>| a.zip(b).is_some_and(|(a, b)| a != b);
+        number(a).zip(number(b)).is_some_and(|(a, b)| a != b) || others(ty(a), ty(b))
+    })
+}
+
 /// Template arguments with their angle brackets; nothing where there are none.
 pub fn list(values: &[(String, String)]) -> String {
     let values: Vec<&str> = values.iter().map(|(_, value)| value.as_str()).collect();

@@ -4,6 +4,7 @@ use gridfuse_analysis::facts::launch::{Bound, launch_counts};
 use gridfuse_analysis::hir::Type;
 use gridfuse_analysis::hir::included::included_files;
 
+use crate::edit::argument::named;
 use crate::facts::calls;
 use crate::facts::child::Child;
 use crate::facts::ctype;
@@ -92,7 +93,7 @@ pub fn bytes_per_thread(host: &Site<'_>, collected: &[Collected<'_, '_>]) -> Opt
         records.dedup();
         let launches = collected.iter().map(|c| c.room(threads)).max().unwrap_or(1);
         let launches = if launches > 1 {
-            launches.to_string()
+            named("launches_per_thread", &launches.to_string())
         } else {
             String::new()
         };

@@ -83,6 +83,7 @@ __device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, d
     if (i < count) atomicAdd(&out[col[begin + i]], 1);
 }
 
+// What a plain launch of expand runs; `gridfuse revert` takes it back.
 __global__ void expand(const int* col, int* out, int begin, int count) {
     expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, begin, count);
 }

@@ -75,6 +75,7 @@ __device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 b
     if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
 }
 
+// What a plain launch of expand runs; `gridfuse revert` takes it back.
 __global__ void expand(const int* col, int* dist, int level, int begin, int count) {
     expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }

@@ -84,6 +84,7 @@ __device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 b
     if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
 }
 
+// What a plain launch of expand runs; `gridfuse revert` takes it back.
 __global__ void expand(const int* col, int* dist, int level, int begin, int count) {
     expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }
@@ -112,7 +113,8 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
     for (int level = 0; level < 10; ++level)
         visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
-            gridfuse::arena_for((n + 255) / 256, 256, stream, gridfuse::room_for<expand_args>(4)));
+            gridfuse::arena_for((n + 255) / 256, 256, stream,
+                                gridfuse::room_for<expand_args>(/*launches_per_thread=*/4)));
 }
 ```
 

@@ -140,6 +140,7 @@ __device__ __forceinline__ void visit_body(gridfuse::Recursion<visit_flattened>&
     if (count > 0) visits.launch(count, 1, {begin, depth + 1});
 }
 
+// What a plain launch of visit runs; `gridfuse revert` takes it back.
 __global__ void visit(const int* row, int* depths, int first, int depth) {
     // Without a worklist, launches are made as before.
     gridfuse::Recursion<visit_flattened> visits({}, row, depths);

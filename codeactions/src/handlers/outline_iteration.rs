@@ -91,6 +91,7 @@ __device__ __forceinline__ void relax_body(uint3 blockIdx, dim3 gridDim, dim3 bl
         if (atomicCAS(&dist[col[e]], -1, level + 1) == -1) *changed = 1;
 }
 
+// What a plain launch of relax runs.
 __global__ void relax(const int* row, const int* col, int* dist, int* changed, int level, int n) {
     relax_body(blockIdx, gridDim, blockDim, row, col, dist, changed, level, n);
 }
@@ -117,8 +118,8 @@ __global__ void relax_rounds(gridfuse::Rounds<relax_state> rounds, int* changed,
 int search(const int* row, const int* col, int* dist, int* changed, int n) {
     int level = 0;
     relax_state state = {level};
-    gridfuse::run_rounds<relax_rounds>((n + 255) / 256, 256, 0, 0, state, changed, (n + 255) / 256,
-                                       row, col, dist, n);
+    gridfuse::run_rounds<relax_rounds>((n + 255) / 256, 256, /*shared_bytes=*/0, /*stream=*/0,
+                                       state, changed, (n + 255) / 256, row, col, dist, n);
     level = state.level;
     return level;
 }

@@ -178,6 +178,7 @@ __device__ __forceinline__ void relax_body(gridfuse::Loop<relax_loop>& relaxes, 
     }
 }
 
+// What a plain launch of relax runs; `gridfuse revert` takes it back.
 __global__ void relax(float* from, float* to, int n, float* change, int round) {
     // One iteration, which launches the next one by itself.
     gridfuse::Loop<relax_loop> relaxes({}, n, change);

@@ -15,7 +15,7 @@ fn each_granularity_has_its_type() {
     ] {
         let result = rewrite(id, &text);
         result.has(&[
-            &format!("gridfuse::Aggregator<gridfuse::{ty}, child_aggregated> childs(arena, out);"),
+            &format!("gridfuse::Aggregator<gridfuse::{ty}, child_aggregated> children(arena, out);"),
             &format!("// The arguments of child that differ within {noun} of parent.\n"),
         ]);
         assert!(
@@ -124,7 +124,7 @@ fn arguments_left_to_plain_defaults() {
         with_child(&child, "child<<<1, 32>>>(out, begin);")
     };
     rewrite("aggregate-block", &child("-1"))
-        .has(&["childs.launch(1, 32, {begin, static_cast<long>(-1), static_cast<bool>(false)});"]);
+        .has(&["children.launch(1, 32, {begin, static_cast<long>(-1), static_cast<bool>(false)});"]);
     refuses("aggregate-block", &child("sizeof(int)"), "leaves out arguments");
 }
 
@@ -348,7 +348,7 @@ fn a_comment_behind_the_brace_swallows_nothing() {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if"#;
     let body = "int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if";
-    let aggregator = "    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> childs(arena, out);\n";
+    let aggregator = "    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena, out);\n";
     let with = |between: &str| {
         assert!(text.contains(head));
         rewrite(ID, &text.replace(head, &format!("int n) {{{between}{body}")))

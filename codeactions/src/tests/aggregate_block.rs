@@ -63,9 +63,7 @@ fn any_control_flow() {
         children.launch((count + 31) / 32, 32, {begin, count});
     else
         out[v] = 0;
-"#
-    .replace("children", "childs")
-    .as_str()]);
+"#]);
     let result = rewrite(
         ID,
         &program(
@@ -74,7 +72,7 @@ fn any_control_flow() {
     return;"#,
         ),
     );
-    result.has(&["childs.launch(k + 1, 32, {begin + k, k});"]);
+    result.has(&["children.launch(k + 1, 32, {begin + k, k});"]);
     assert!(result.assumes.iter().any(|a| a.contains("successive iterations")));
     rewrite(
         ID,
@@ -102,11 +100,11 @@ __global__ void child(int* out, int a, int b, unsigned c, int d, float e) {
         "struct child_args { int d; };",
         r#"(
         arena, out, static_cast<int>(kScale), n * 2 + 1, blockIdx.x, 1.5f);"#,
-        "childs.launch(1, 32, {static_cast<int>(counter)});",
+        "children.launch(1, 32, {static_cast<int>(counter)});",
         "child_body(blockIdx, gridDim, blockDim, out, a, b, c, args.d, e);",
     ]);
     // Narrowing conversions are written out, harmless ones aren't.
-    rewrite(ID, &launch("out + begin, count, v, v, begin * 2, count")).has(&["childs.launch(
+    rewrite(ID, &launch("out + begin, count, v, v, begin * 2, count")).has(&["children.launch(
         1, 32,
         {out + begin, count, v, static_cast<unsigned>(v), begin * 2, static_cast<float>(count)});"]);
     // A parameter that changes is none.
@@ -120,15 +118,15 @@ __global__ void child(int* out, int a, int b, unsigned c, int d, float e) {
     )
     .has(&[
         "struct child_args { int a; int b; };",
-        "childs(arena, out, 1, -7, 0.5);",
-        "childs.launch(1, 32, {n, n / begin});",
+        "children(arena, out, 1, -7, 0.5);",
+        "children.launch(1, 32, {n, n / begin});",
     ]);
     rewrite(
         ID,
         &with_child(child, "out += n;\n    child<<<1, 32>>>(out, 1, 2, 3, 4, 5);"),
     )
     .has(&["struct child_args { int* out; };"]);
-    rewrite(ID, &launch("out, 1, 2, 3, 4, 5")).has(&["struct child_args {};", "childs.launch(1, 32, {});"]);
+    rewrite(ID, &launch("out, 1, 2, 3, 4, 5")).has(&["struct child_args {};", "children.launch(1, 32, {});"]);
 }
 
 #[test]
@@ -149,7 +147,7 @@ __global__ void child(const int* const __restrict__ in, int *__restrict__ out, c
     .has(&[
         "struct child_args { const int* in; Range r; };",
         "gridfuse::Batch<child_args> batch, int *__restrict__ out)",
-        "childs.launch(1, 32, {row + v, r});",
+        "children.launch(1, 32, {row + v, r});",
     ]);
 }
 
@@ -166,7 +164,7 @@ fn shared_memory_and_streams() {
         ID,
         &with_child(child, "child<<<1, 32, count * sizeof(int)>>>(out, begin, count);"),
     )
-    .has(&["childs.launch(1, 32, count * sizeof(int), {begin, count});"]);
+    .has(&["children.launch(1, 32, count * sizeof(int), {begin, count});"]);
     let result = rewrite(
         ID,
         &with_child(
@@ -175,7 +173,7 @@ fn shared_memory_and_streams() {
         ),
     );
     assert!(result.assumes.is_empty());
-    result.has(&["childs.launch(1, 32, {begin, count});"]);
+    result.has(&["children.launch(1, 32, {begin, count});"]);
     let own = r#"cudaStream_t s;
     cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
     child<<<1, 32, 0, s>>>(out, begin, count);
@@ -186,7 +184,7 @@ fn shared_memory_and_streams() {
     // was: cudaStream_t s;
     // was: cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
     // was: child<<<1, 32, 0, s>>>(out, begin, count)
-    childs.launch(1, 32, {begin, count});
+    children.launch(1, 32, {begin, count});
     // was: cudaStreamDestroy(s);
 }
 "#]);
@@ -205,7 +203,7 @@ fn shared_memory_and_streams() {
     );
     result.has(&[
         "// was: cudaStream_t s, t;",
-        "childs.launch(1, 32, {begin + 1, count});",
+        "children.launch(1, 32, {begin + 1, count});",
     ]);
     assert!(!result.text().contains("    cudaStream_t s, t;"), "{}", result.text());
     let result = rewrite(ID, &with_child(child, two));
@@ -292,7 +290,7 @@ void run(float* out, const int3* size) {{
 "#
     );
     rewrite(ID, &text).has(&[
-        "childs.launch(grid, block, {at});",
+        "children.launch(grid, block, {at});",
         "parent<<<g, b>>>(out, size, gridfuse::arena_for(g, b));",
     ]);
     let varying = text.replace("block(8, 4, 2)", "block(at.x, at.y)");
@@ -323,8 +321,8 @@ struct child_args { T value; int count; };"#,
         r#"template <typename T, int N>
 __global__ void child_aggregated(gridfuse::Batch<child_args<T, N>> batch, T* out) {"#,
         "child_body<T, N>(blockIdx, gridDim, blockDim, out, args.value, args.count);",
-        "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, 3>> childs(arena, out);",
-        "childs.launch(1, 32, {value, static_cast<int>(threadIdx.x)});",
+        "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, 3>> children(arena, out);",
+        "children.launch(1, 32, {value, static_cast<int>(threadIdx.x)});",
         "parent<float><<<1, 32>>>(out, 5,
                              gridfuse::arena_for(1, 32, /*stream=*/0, /*bytes_per_thread=*/100));",
         "parent<<<2, 64>>>(out, 5, gridfuse::arena_for(2, 64, /*stream=*/0, /*bytes_per_thread=*/100));",
@@ -337,7 +335,7 @@ __global__ void child_aggregated(gridfuse::Batch<child_args<T, N>> batch, T* out
     );
     let local = text.replace("child<U, 3><<<", "constexpr int k = 3;\n    child<U, k><<<");
     rewrite(ID, &local)
-        .has(&["gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, /*k=*/3>> childs(arena, out);"]);
+        .has(&["gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, /*k=*/3>> children(arena, out);"]);
     refuses(
         ID,
         &local.replace("child<U, k>", "child<U, k + 1>"),
@@ -416,7 +414,7 @@ fn formatting_is_kept() {
     assert!(!result.text().replace("\r\n", "").contains('\n'));
     result.has(&[
         "\t// was: child<<<(count + 31) / 32, 32>>>(out, // all\r\n\t//    : \t\tbegin, /* first */\r\n\t//    : \t\tcount)\r\n",
-        "\tchilds.launch((count + 31) / 32, 32, {begin, count}); /* go */ ++v;\r\n",
+        "\tchildren.launch((count + 31) / 32, 32, {begin, count}); /* go */ ++v;\r\n",
     ]);
     let one_line = r#"__global__ void child(int* out) { out[0] = 1; }
 __global__ void parent() { child<<<1, 32>>>(nullptr); }
@@ -424,8 +422,8 @@ void run() { parent<<<1, 32>>>(); }
 "#;
     rewrite(ID, one_line).has(&[
         r#"__global__ void parent(gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> childs(arena, nullptr);
-    childs.launch(1, 32, {}); }"#,
+    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena, nullptr);
+    children.launch(1, 32, {}); }"#,
         "parent<<<1, 32>>>(gridfuse::arena_for(1, 32)); }",
     ]);
     let comment = program("child<< <1, 32> >>(out, begin, count);")
@@ -435,8 +433,9 @@ void run() { parent<<<1, 32>>>(); }
 
 #[test]
 fn the_arena_has_room_for_what_a_thread_launches() {
-    let arena = |launches: &str| {
-        format!("gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, gridfuse::room_for<child_args>({launches}))")
+    let arena = |launches: &str| match launches {
+        "" => "gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, gridfuse::room_for<child_args>())".to_owned(),
+        _ => format!("gridfuse::room_for<child_args>(/*launches_per_thread=*/{launches})));"),
     };
     let counted = program("for (int i = 0; i < 3; ++i) child<<<1, 32>>>(out, begin + i, count);");
     rewrite(ID, &counted).has(&[arena("3").as_str()]);
@@ -445,11 +444,11 @@ fn the_arena_has_room_for_what_a_thread_launches() {
     // One thread, as often as it likes.
     let alone = endless.replace("<<<(n + 127) / 128, 128>>>", "<<<1, 1>>>");
     assert_ne!(alone, endless);
-    rewrite(ID, &alone).has(&["gridfuse::arena_for(1, 1, /*stream=*/0, gridfuse::room_for<child_args>(16384))"]);
+    rewrite(ID, &alone).has(&["gridfuse::room_for<child_args>(/*launches_per_thread=*/16384)));"]);
     let alone = counted
         .replace("<<<(n + 127) / 128, 128>>>", "<<<1, 1>>>")
         .replace("i < 3", "i < 300");
-    rewrite(ID, &alone).has(&["gridfuse::room_for<child_args>(300))"]);
+    rewrite(ID, &alone).has(&["gridfuse::room_for<child_args>(/*launches_per_thread=*/300))"]);
     // 20 bytes and 48 for the arguments.
     let child = "__global__ void child(int* out, double4 a, double b, int begin, int count) { out[begin] = count + a.x + b; }\n";
     let launch = r#"double b = out[v];
@@ -462,7 +461,7 @@ fn the_arena_has_room_for_what_a_thread_launches() {
 fn names_in_use_are_avoided() {
     let text = program("int arena = 0;\n    child<<<1, 32>>>(out, begin, arena);");
     let text = format!(
-        r#"#define childs 1
+        r#"#define children 1
 struct child_body {{}};
 int child_args, child_aggregated;
 {text}"#
@@ -472,7 +471,7 @@ int child_args, child_aggregated;
         "struct child_args2 {",
         "void child_aggregated2(gridfuse::Batch<child_args2>",
         "gridfuse::Arena arena2) {",
-        "child_aggregated2> childs2(arena2, out);",
+        "child_aggregated2> children2(arena2, out);",
     ]);
     let child = "__global__ void child(int* args, int batch, int count) { args[batch] = count; }\n";
     rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);")).has(&[

@@ -11,7 +11,7 @@ const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin
 fn the_host_lists_the_kernel() {
     let result = rewrite(ID, &program(LAUNCH));
     result.has(&[
-        "gridfuse::Aggregator<gridfuse::PerGridFromHost, child_aggregated> childs(arena, out);",
+        "gridfuse::Aggregator<gridfuse::PerGridFromHost, child_aggregated> children(arena, out);",
         "// The arguments of child that differ within a grid of parent.\n",
         "gridfuse::launchpad_for<child_aggregated>((n + 127) / 128, 128)",
     ]);

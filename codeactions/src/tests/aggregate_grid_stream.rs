@@ -25,11 +25,11 @@ fn passed(parameters: &str, arguments: &str, launch: &str) -> String {
 fn the_host_passes_what_all_launches_share() {
     let result = rewrite(ID, &program(LAUNCH));
     result.has(&[
-        "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(arena);",
+        "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> children(arena);",
         "void child_aggregated(gridfuse::StreamBatch<child_args, kChildBlock> batch, int* out) {",
         "const int* row, int n, gridfuse::StreamArena arena) {",
         "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out)",
-        "childs.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock,",
+        "children.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock,",
     ]);
     assert!(!result.text().contains("arena_for"), "{}", result.text());
     let assumed = |text: &str| result.assumes.iter().any(|a| a.contains(text));
@@ -69,7 +69,7 @@ fn what_the_host_cannot_write_twice_is_written_down() {
     __device__ int threads() const { return count; }
 };",
             "followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out)",
-            "childs.launch(1, kChildBlock, {scale, begin, count});",
+            "children.launch(1, kChildBlock, {scale, begin, count});",
         ]);
     }
     // Another argument changes it.
@@ -125,9 +125,30 @@ fn static_children_of_several_files_may_have_one_name() {
 #[test]
 fn blocks_and_streams() {
     let launch = "if (count > 0) child<<<1, dim3(8, 4)>>>(out, begin, count);";
-    rewrite(ID, &program(launch)).has(&["gridfuse::StreamBatch<child_args, 8, 4> batch"]);
-    let launch = "if (count > 0) child<<<1, dim3(8, 2, 2)>>>(out, begin, count);";
-    rewrite(ID, &program(launch)).has(&["gridfuse::StreamBatch<child_args, 8, 2, 2> batch"]);
+    rewrite(ID, &program(launch)).has(&[
+        "// The threads of a block of child in x, for its launches and for what runs them.\nconstexpr int kChildBlockX = 8;\n",
+        "// The threads of a block of child in y, for its launches and for what runs them.\nconstexpr int kChildBlockY = 4;\n",
+        "gridfuse::StreamBatch<child_args, kChildBlockX, kChildBlockY> batch",
+        "children.launch(1, dim3(kChildBlockX, kChildBlockY), {",
+    ]);
+    let launch = "dim3 block(8, 1, 2), grid((count + 7) / 8, 1, (count + 1) / 2);\n    child<<<grid, block>>>(out, begin, count);";
+    rewrite(ID, &program(launch)).has(&[
+        "gridfuse::StreamBatch<child_args, kChildBlockX, 1, kChildBlockZ> batch",
+        "dim3 block(kChildBlockX, 1, kChildBlockZ)",
+        "grid((count + kChildBlockX - 1) / kChildBlockX, 1, (count + kChildBlockZ - 1) / kChildBlockZ)",
+    ]);
+    // Constants in sight, and what is computed from them; but not where a parameter of the child's template has the name.
+    let constants = "constexpr int TILE = 8;\n#define ROWS 2\nenum { DEPTH = 3 };\n\n__global__ void child(";
+    let launch = "if (count > 0) child<<<1, dim3(TILE * 2, ROWS, DEPTH)>>>(out, begin, count);";
+    let named = program(launch).replace("__global__ void child(", constants);
+    rewrite(ID, &named).has(&[
+        "gridfuse::StreamBatch<child_args, TILE * 2, ROWS, DEPTH> batch",
+        "children.launch(1, dim3(TILE * 2, ROWS, DEPTH), {",
+    ]);
+    let launch = "if (count > 0) child<4><<<1, dim3(TILE, ROWS)>>>(out, begin, count);";
+    let hidden = constants.replace("__global__", "template <int TILE>\n__global__");
+    let hidden = program(launch).replace("__global__ void child(", &hidden);
+    rewrite(ID, &hidden).has(&["gridfuse::StreamBatch<child_args, 8, 2> batch"]);
     let stream = program(LAUNCH)
         .replace("void run(", "void run(cudaStream_t stream, ")
         .replace("128, 128>>>", "128, 128, 0, stream>>>");
@@ -170,7 +191,7 @@ fn launches_of_a_thread_are_counted() {
         result.has(&[
             "gridfuse::followed_by<child_aggregated, gridfuse::kNotKnown>(
             (n + 127) / 128, 128, /*stream=*/0, out)",
-            "childs.launch(1, kChildBlock, {begin + k, count},\n        \
+            "children.launch(1, kChildBlock, {begin + k, count},\n        \
              [&](dim3 grid, dim3 block, const child_args& args) {\n            \
              child_serial(grid, block, out, args.begin, args.count);\n        });",
             "__device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {\n    \
@@ -191,8 +212,8 @@ fn launches_of_a_thread_are_counted() {
         )
     };
     rewrite(ID, &helper("if (count > 0) more(out, begin, count);")).has(&[
-        "void more(gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated>& childs,",
-        "more(childs, out, begin, count);",
+        "void more(gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated>& children,",
+        "more(children, out, begin, count);",
     ]);
     for calls in [
         "for (int k = 0; k < count; ++k) more(out, begin, count);",
@@ -405,7 +426,7 @@ fn several_kernels_follow() {
         program(&format!("{LAUNCH}\n    else other<<<1, 32>>>(out, begin);")).replace("__global__ void parent", other);
     rewrite(ID, &two.replace("child<<<", "$0child<<<")).has(&[
         "int n,\n                       gridfuse::StreamArena child_arena,\n                       gridfuse::StreamArena other_arena) {",
-        "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(child_arena);",
+        "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> children(child_arena);",
         "gridfuse::Aggregator<gridfuse::PerGridInStream, other_aggregated> others(other_arena);",
         "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out),",
         "gridfuse::followed_by<other_aggregated>((n + 127) / 128, 128, /*stream=*/0, out));",
@@ -414,8 +435,27 @@ fn several_kernels_follow() {
     let blocks = program(&format!("{LAUNCH}\n    else child<<<1, 64>>>(out, begin, count);"));
     rewrite(ID, &blocks.replace("child<<<1,", "$0child<<<1,")).has(&[
         "gridfuse::StreamBatch<child_args, kChildBlock> batch",
-        "gridfuse::StreamBatch<child_args2, kChildBlock2> batch",
+        "gridfuse::StreamBatch<child_args, kChildBlock2> batch",
+        "child_aggregated> children(child_arena);",
+        "child_aggregated2> children2(child_arena2);",
     ]);
+    // One template with two instances.
+    let instances = program(&format!("{LAUNCH}\n    else child<64><<<1, 32>>>(out, begin, count);"))
+        .replace("__global__ void child(", "template <int N>\n__global__ void child(")
+        .replace("child<<<", "child<32><<<");
+    let result = rewrite(ID, &instances.replacen("child<32><<<", "$0child<32><<<", 1));
+    result.has(&[
+        "child_aggregated<32>> children(child_arena);",
+        "child_aggregated<64>> children2(child_arena2);",
+    ]);
+    for once in [
+        "struct child_args",
+        "constexpr int kChildBlock",
+        "__global__ void child_aggregated",
+    ] {
+        assert_eq!(result.text().matches(once).count(), 1, "{once}");
+    }
+
     let collected = rewrite(ID, &program(LAUNCH)).text().replace(
         "    if (v >= n) return;",
         "    if (v >= n) return;\n    if (v == 0) $0child<<<1, 32>>>(out, 0, n);",
@@ -481,7 +521,7 @@ fn a_variable_begins_with_the_constant_of_one_kernel() {
     rewrite(ID, &one).has(&[
         "constexpr int kChildBlock = 32;",
         "const int threads = kChildBlock;",
-        "childs.launch((count + threads - 1) / threads, threads, {begin, count});",
+        "children.launch((count + threads - 1) / threads, threads, {begin, count});",
     ]);
     let other =
         "__global__ void other(int* out, int begin, int count) { out[begin] = count; }\n\n__global__ void parent";
@@ -514,7 +554,7 @@ fn the_block_size_in_sight_is_named() {
                  if (i < count) out[begin + i] = count;\n}\n";
     let launch = "int last = begin + count - 1;\n    child<<<(last - begin + 64) / 64, 64>>>(out, begin, count);";
     rewrite(ID, &with_child(child, launch))
-        .has(&["childs.launch((last - begin + kChildBlock) / kChildBlock, kChildBlock,"]);
+        .has(&["children.launch((last - begin + kChildBlock) / kChildBlock, kChildBlock,"]);
     let launch = "dim3 block(BLOCK);\n    child<<<(count + BLOCK - 1) / BLOCK, block>>>(out, begin, count);";
     rewrite(ID, &with_child(&format!("#define BLOCK 64\n{child}"), launch)).has(&["StreamBatch<child_args, BLOCK>"]);
     let launch = "child<<<(count + kBlock - 1) / kBlock, kBlock>>>(out, begin, count);";
@@ -534,7 +574,7 @@ fn a_constant_of_the_parent_as_template_argument() {
     let child = "template <int B> __global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * B + threadIdx.x;\n    \
                  if (i < count) out[begin + i] = count;\n}\n";
     let launch = "constexpr int BS = 64;\n    child<BS><<<(count + BS - 1) / BS, BS>>>(out, begin, count);";
-    rewrite("aggregate-grid", &with_child(child, launch)).has(&["child_aggregated</*BS=*/64>> childs(arena, out);"]);
+    rewrite("aggregate-grid", &with_child(child, launch)).has(&["child_aggregated</*BS=*/64>> children(arena, out);"]);
     let unclear = launch.replace("child<BS>", "child<BS / 2>");
     refuses(
         "aggregate-grid",

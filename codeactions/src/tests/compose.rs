@@ -19,9 +19,9 @@ fn threshold_then_aggregate() {
     let both = again("aggregate-block", &first, "child<<<");
     both.has(&[
         r#"else
-        childs.launch((count + 31) / 32, 32, {begin, count});"#,
+        children.launch((count + 31) / 32, 32, {begin, count});"#,
         "child_thread(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);",
-        "childs(arena, out);",
+        "children(arena, out);",
     ]);
     assert_eq!(both.text().matches("out[begin + i] = count;").count(), 1);
     assert_eq!(both.text().matches("#include").count(), 1);
@@ -54,14 +54,14 @@ fn threshold_then_fire_and_forget() {
 fn a_launch_beside_an_aggregator() {
     let single = program("child<<<1, 32>>>(out, begin, count);");
     let first = rewrite("aggregate-block", &mark(&single, "child<<<1"));
-    let launch = "childs.launch(1, 32, {begin, count});";
+    let launch = "children.launch(1, 32, {begin, count});";
     let added = first
         .text()
         .replace(launch, &format!("{launch}\n    child<<<2, 64>>>(out + v, 0, count);"));
     let both = rewrite("aggregate-block", &mark(&added, "child<<<2"));
     both.has(&[
-        "childs2(arena, 0);",
-        "childs2.launch(2, 64, {out + v, count});",
+        "children2(arena, 0);",
+        "children2.launch(2, 64, {out + v, count});",
         "struct child_args2 { int* out; int count; };",
         "gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, /*bytes_per_thread=*/64,
                             /*aggregators=*/2)",
@@ -79,10 +79,10 @@ fn launches_are_collected_all_or_none() {
     let result = rewrite("aggregate-block", &mark(&text, "child<<<2"));
     result.has(&[
         "struct child_args { int* out; int begin; int count; };",
-        "childs(arena);\n",
-        r#"childs.launch(1, 32, {out, begin, count});
-    childs.launch(2, 64, {out + v, 0, count});"#,
-        "gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, gridfuse::room_for<child_args>(2))",
+        "children(arena);\n",
+        r#"children.launch(1, 32, {out, begin, count});
+    children.launch(2, 64, {out + v, 0, count});"#,
+        "gridfuse::room_for<child_args>(/*launches_per_thread=*/2)));",
     ]);
     assert!(result.assumes.iter().any(|a| a.contains("independent of other grids")));
     let helper = program("helper(out);\n    child<<<1, 32>>>(out, begin, count);").replacen(
@@ -92,9 +92,9 @@ __global__ void parent"#,
         1,
     );
     rewrite("aggregate-block", &mark(&helper, "child<<<1, 32")).has(&[
-        "childs.launch(1, 1, {0, 1});",
-        r#"helper(childs, out);
-    childs.launch(1, 32, {begin, count});"#,
+        "children.launch(1, 1, {0, 1});",
+        r#"helper(children, out);
+    children.launch(1, 32, {begin, count});"#,
     ]);
     // One that can't be collected is in the way of the others.
     let tail = program(
@@ -126,13 +126,13 @@ __global__ void other(int* out, int scale) {
     child<unsigned><<<1, 32>>>((unsigned*)out, 0, count);"#;
     let result = rewrite("aggregate-grid", &with_child(children, launches));
     result.has(&[
-        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated<int>> childs(arena, out, n);\n",
+        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated<int>> children(arena, out, n);\n",
         "gridfuse::Aggregator<gridfuse::PerGrid, other_aggregated> others(arena, out, n);\n",
         "gridfuse::Aggregator<gridfuse::PerGrid, other_aggregated2> others2(arena, out, n);\n",
-        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated2<unsigned>> childs2(arena, 0);\n",
-        r#"if (count > 9) childs.launch(1, 32, {count});
+        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated2<unsigned>> children2(arena, 0);\n",
+        r#"if (count > 9) children.launch(1, 32, {count});
     else others.launch(1, dim3(8, 4), {});
-    childs.launch(count, 64, {begin});
+    children.launch(count, 64, {begin});
     others2.launch(2, dim3(4, 8), {});
 "#,
         "gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, /*bytes_per_thread=*/64,
@@ -171,7 +171,7 @@ fn coarsen_then_aggregate() {
         let both = again(id, &first, "child_coarsened<<<");
         both.has(&[
             "struct child_coarsened_args { dim3 grid; int begin; int count; };",
-            "childs.launch(gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32,",
+            "children.launch(gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32,",
         ]);
         assert_eq!(both.text().matches("out[begin + i] = count;").count(), 1);
     }
@@ -192,7 +192,7 @@ fn threshold_then_coarsen_then_aggregate() {
                      begin, count);",
     ]);
     let third = again("aggregate-grid", &second, "child_coarsened<<<");
-    third.has(&["if (count < kChildThreshold)", "childs.launch("]);
+    third.has(&["if (count < kChildThreshold)", "children.launch("]);
     assert_eq!(third.text().matches("out[begin + i] = count;").count(), 1);
 }
 

@@ -53,7 +53,7 @@ fn objects_of_classes() {
         }
     }
     let written = rewrite("aggregate-block", &program(SQUARE, "Op()", ""));
-    written.has(&["child_aggregated<Op>", "childs.launch("]);
+    written.has(&["child_aggregated<Op>", "children.launch("]);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn parent(name: &str) -> String {
 
 /// What the declaration of the aggregator says.
 fn declaration(text: &str) -> &str {
-    let at = text.find("> childs(").unwrap_or(0);
+    let at = text.find("> children(").unwrap_or(0);
     text[at..].split(';').next().unwrap_or("")
 }
 

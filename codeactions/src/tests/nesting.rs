@@ -71,8 +71,8 @@ fn the_inner_launch_takes_the_outer_one_along() {
         "PerBlock, leaf_aggregated>& leafs,",
         "leafs.launch((row[begin + i] + 31) / 32, 32, {begin + i, row[begin + i]});",
         "leafs(batch.arena(), out);",
-        "childs(arena, out, row);",
-        "childs.launch(2, 64, {v, row[v]});",
+        "children(arena, out, row);",
+        "children.launch(2, 64, {v, row[v]});",
         "gridfuse::arena_for(4, 128, /*stream=*/0, /*bytes_per_thread=*/64, /*aggregators=*/1,
                             gridfuse::kNestedBytes)",
         r#"void child(int* out, const int* row, int begin, int count, gridfuse::Arena arena) {
@@ -157,11 +157,11 @@ fn a_device_function_that_launches() {
         &with_function(visit, "visit(out, row[v], row[v + 1] - row[v]);"),
     );
     result.has(&[
-        r#"__device__ void visit(gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated>& childs,
+        r#"__device__ void visit(gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated>& children,
                       int* out, int begin, int count) {"#,
-        "if (count > 0) childs.launch((count + 31) / 32, 32, {begin, count});",
-        "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> childs(arena, out);\n",
-        "visit(childs, out, row[v], row[v + 1] - row[v]);",
+        "if (count > 0) children.launch((count + 31) / 32, 32, {begin, count});",
+        "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena, out);\n",
+        "visit(children, out, row[v], row[v + 1] - row[v]);",
         "gridfuse::arena_for(4, 128)",
     ]);
     assert!(
@@ -186,12 +186,12 @@ __device__ void walk(const int* row, int* out, int v) {{
         ),
     );
     result.has(&[
-        r#"walk(gridfuse::Aggregator<gridfuse::PerWarp, child_aggregated>& childs,
+        r#"walk(gridfuse::Aggregator<gridfuse::PerWarp, child_aggregated>& children,
                      const int* row, int* out, int v) {
-    visit(childs, out,"#,
-        "walk(childs, row, out, v);",
-        "visit(childs, out + k, v, k);",
-        "childs(arena);",
+    visit(children, out,"#,
+        "walk(children, row, out, v);",
+        "visit(children, out + k, v, k);",
+        "children(arena);",
         "{out, begin, count}",
     ]);
     assert!(
@@ -209,10 +209,10 @@ __device__ void visit(T* out, T begin) {
 }
 "#;
     rewrite("aggregate-block", &with_function(visit, "visit<int>(out, row[v]);")).has(&[
-        r#"template <class T, class Childs>
-__device__ void visit(Childs& childs, T* out, T begin) {"#,
-        "visit<int>(childs, out, row[v]);",
-        "childs(arena, 7);",
+        r#"template <class T, class Children>
+__device__ void visit(Children& children, T* out, T begin) {"#,
+        "visit<int>(children, out, row[v]);",
+        "children(arena, 7);",
     ]);
 }
 

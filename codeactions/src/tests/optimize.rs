@@ -8,8 +8,8 @@ const ID: &str = "optimize";
 fn the_host_launches_behind_the_parent() {
     let result = rewrite(ID, &program("child<<<(count + 127) / 128, 128>>>(out, begin, count);"));
     result.has(&[
-        "gridfuse::ThreadReuseInStream<child_aggregated> childs(arena);",
-        "childs.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock, {begin, count});",
+        "gridfuse::ThreadReuseInStream<child_aggregated> children(arena);",
+        "children.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock, {begin, count});",
     ]);
     assert!(!result.text().contains("Threshold"));
     assert_eq!(result.assumes.len(), 2, "{:?}", result.assumes);
@@ -48,8 +48,8 @@ fn sizes_that_differ_get_a_threshold() {
     );
     result.has(&[
         "constexpr int kChildThreshold = 32;",
-        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated> childs(arena, out);",
-        "else\n        childs.launch(",
+        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated> children(arena, out);",
+        "else\n        children.launch(",
     ]);
     assert!(!result.text().contains("coarsened"));
     assert_eq!(result.assumes.len(), 1, "{:?}", result.assumes);
@@ -67,7 +67,7 @@ fn small_blocks_get_more_to_do() {
     rewrite(ID, &program("child<<<(count + 31) / 32, 32, 8>>>(out, begin, count);")).has(&[
         "kChildCoarsening = 4;",
         "kChildThreshold = 32;",
-        "childs.launch(gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32,",
+        "children.launch(gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32,",
     ]);
 }
 
@@ -94,7 +94,7 @@ fn what_cannot_be_applied_is_left_out() {
 }
 "#;
     let result = rewrite(ID, &with_child(child, "child<<<count, 128>>>(out, begin, count);"));
-    result.has(&["childs.launch(count, kChildBlock, {begin, count});"]);
+    result.has(&["children.launch(count, kChildBlock, {begin, count});"]);
     assert!(!result.text().contains("Threshold"));
     // Nobody launches the parent, so there is nobody to make an arena.
     let text = with_child(child, "child<<<count, 128>>>(out, begin, count);").replace("parent<<<", "other<<<");
@@ -249,5 +249,5 @@ __global__ void child(int* out, int begin, int count) {
         ID,
         &with_child(child, "child<<<(count + 127) / 128, 128>>>(out, begin, count);"),
     )
-    .has(&["gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(arena);"]);
+    .has(&["gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> children(arena);"]);
 }

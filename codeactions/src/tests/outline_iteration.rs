@@ -97,7 +97,7 @@ fn shapes_of_loops() {
             "rounds.store(shared, 0);",
             "rounds.run(4, [&]",
             "if (!rounds.load(shared) || level > 99) break;",
-            "run_rounds<relax_rounds>(4, 128, 0, 0, state,",
+            "run_rounds<relax_rounds>(/*grid=*/4, /*block=*/128, /*shared_bytes=*/0,",
         ],
     );
 }

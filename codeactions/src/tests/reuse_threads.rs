@@ -51,10 +51,10 @@ fn the_host_stays_as_it_is() {
     ] {
         let result = by(assignment, &parent(LAUNCH));
         result.has(&[
-            &format!("    gridfuse::ThreadReuse<gridfuse::{name}, child_args, kChildBlock> childs;\n"),
-            "    parent_body(childs, row, out, n);\n    childs.for_each_thread([&](uint3 threadIdx",
+            &format!("    gridfuse::ThreadReuse<gridfuse::{name}, child_args, kChildBlock> children;\n"),
+            "    parent_body(children, row, out, n);\n    children.for_each_thread([&](uint3 threadIdx",
             "        child_thread(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);\n    });\n}",
-            "    childs.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock, {begin, count});",
+            "    children.launch((count + kChildBlock - 1) / kChildBlock, kChildBlock, {begin, count});",
             "__global__ void parent(const int* row, int* out, int n) {",
         ]);
         assert!(
@@ -76,7 +76,7 @@ fn a_grid_may_follow() {
         parent(LAUNCH)
     );
     by("auto", &text).has(&[
-        "gridfuse::ThreadReuseInStream<child_aggregated> childs(arena);",
+        "gridfuse::ThreadReuseInStream<child_aggregated> children(arena);",
         "gridfuse::followed_at_need<child_aggregated>(n / 64, 64, /*stream=*/0, out)",
         "__global__ void parent(const int* row, int* out, int n, gridfuse::StreamArena arena) {",
     ]);
@@ -88,7 +88,7 @@ fn a_grid_may_follow() {
 fn the_first_launch_of_a_thread_is_shared() {
     let body = "    for (int k = 0; k < n; ++k) child<<<1, 32>>>(out + k * v, k, n);";
     by("size", &parent(body)).has(&[
-        "childs.launch(1, kChildBlock, {out + k * v, k},\n        [&](dim3 grid, dim3 block, const child_args& args) {",
+        "children.launch(1, kChildBlock, {out + k * v, k},\n        [&](dim3 grid, dim3 block, const child_args& args) {",
         "child_serial(grid, block, args.out, args.begin, n);",
     ]);
     let twice = "    if (v < n) child<<<1, 32>>>(out, v, 3);\n    if (v < n / 2) child<<<1, 32>>>(out, v + n, 3);";
@@ -157,7 +157,7 @@ fn blocks_of_several_dimensions() {
 "#;
     let launch = "child<<<dim3(2, n), dim3(8, 4)>>>(out, v, count);";
     let result = by("size", &with_child(child, launch));
-    result.has(&["gridfuse::ThreadReuse<gridfuse::BySize, child_args, 8, 4> childs;"]);
+    result.has(&["gridfuse::ThreadReuse<gridfuse::BySize, child_args, kChildBlockX, kChildBlockY> children;"]);
     refuses_by("grid", &with_child(child, launch), "how many threads of `child` work");
 }
 
@@ -185,7 +185,7 @@ fn what_the_parent_reads_by_restrict() {
         "{:?}",
         result.assumes
     );
-    result.has(&["child_args, kChildBlock>& childs, const int* row,\n    int* out, int n) {"]);
+    result.has(&["child_args, kChildBlock>& children, const int* row,\n    int* out, int n) {"]);
 }
 
 #[test]
@@ -219,9 +219,9 @@ __global__ void parent(int* out, int n) {
 }
 "#;
     by("warp", text).has(&[
-        "__device__ void go(gridfuse::ThreadReuse<gridfuse::ByWarp, child_args, kChildBlock>& childs,\n",
-        "    go(childs, out + threadIdx.x, n);",
-        "    parent_body(childs, out, n);\n    childs.for_each_thread(",
+        "__device__ void go(gridfuse::ThreadReuse<gridfuse::ByWarp, child_args, kChildBlock>& children,\n",
+        "    go(children, out + threadIdx.x, n);",
+        "    parent_body(children, out, n);\n    children.for_each_thread(",
     ]);
 }
 
@@ -239,8 +239,8 @@ __global__ void parent(const int* row, T* out, int n) {
 }
 "#;
     by("size", text).has(&[
-        "template <class T, class Childs>\n",
-        "    parent_body<T>(childs, row, out, n);",
+        "template <class T, class Children>\n",
+        "    parent_body<T>(children, row, out, n);",
         "        child_thread<T>(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);",
     ]);
 }

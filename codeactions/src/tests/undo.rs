@@ -84,6 +84,32 @@ void run(int* o) { parent<<<1, 32>>>(o, 3); }
 }
 
 #[test]
+fn bodies_of_one_line_and_block_sizes_of_several_dimensions() {
+    // Too long for a line together with a longer head; and one that stood below its head before.
+    let body = "{ out[blockIdx.x * blockDim.x + threadIdx.x + begin] = count * static_cast<int>(threadIdx.y); }";
+    for gap in [" ", "\n", ""] {
+        let head = "__global__ void child(int* out, int begin, int count)";
+        let child = format!("{head}{gap}{body}\n");
+        for launch in [
+            "dim3 block(8, 4);\n    child<<<dim3((count + 7) / 8, (count + 3) / 4), block>>>(out, begin, count);",
+            "child<<<1, dim3(8, 1, 2)>>>(out, begin, count);",
+        ] {
+            let text = with_child(&child, launch);
+            for id in ["aggregate-grid-stream", "reuse-threads", "aggregate-block", "serialize"] {
+                round_trip(&text, &[id]);
+                let now = rewritten(&text, &[id]);
+                assert!(now.contains(&format!("\n{body}")), "{now}");
+                assert!(now.contains(&format!("{head}{gap}{{\n    child_")), "{now}");
+                let made = now.lines().filter(|line| !text.contains(line.trim()));
+                for line in made {
+                    assert!(line.chars().count() <= 100, "{line}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn rewrites_are_taken_back_exactly() {
     let text = program(LAUNCH);
     for ids in [
@@ -228,7 +254,7 @@ fn what_was_edited_is_left_alone() {
     let there = rewritten(&program(LAUNCH), &["aggregate-block"]);
     for (from, to) in [
         ("args.begin, args.count", "args.begin + 1, args.count"),
-        ("childs(arena, out);", "childs(arena, out + 1);"),
+        ("children(arena, out);", "children(arena, out + 1);"),
         (
             "gridfuse::arena_for((n + 127) / 128, 128)",
             "gridfuse::arena_for((n + 127) / 128, 128, 0, 128)",
@@ -239,7 +265,7 @@ fn what_was_edited_is_left_alone() {
         let refused = fix("revert", &marked(&text), &[]);
         let fits = refused.is_err_and(|r| r.iter().any(|r| r.contains("isn't what it would write now")));
         // What is no more than another argument comes back as that.
-        assert!(fits || from.starts_with("childs("), "{to}");
+        assert!(fits || from.starts_with("children("), "{to}");
     }
     // The body may have been edited, and everything around.
     let text = there.replace("out[begin + i] = count;", "out[begin + i] += 2;");
@@ -446,7 +472,7 @@ fn a_threshold_goes_below_what_is_there() {
     let there = rewritten(&two, &["aggregate-block"]);
     let (new, _) = fix("add-threshold", &marked(&there), &[]).unwrap_or_default();
     assert!(
-        new.contains("childs.launch(begin, 32") && new.contains("child_serial(v, 64, out + v, 0, count);"),
+        new.contains("children.launch(begin, 32") && new.contains("child_serial(v, 64, out + v, 0, count);"),
         "{new}"
     );
     assert!(fix("add-threshold", &marked(&text), &[]).is_err());
@@ -585,8 +611,8 @@ fn a_threshold_is_put_on_the_launch_that_is_meant() {
     );
     let there = rewritten(&text, &["aggregate-block"]);
     for (launch, wanted) in [
-        ("childs.launch(begin", "child_serial(begin, 32, out, begin, count);"),
-        ("childs.launch(v", "child_serial(v, 64, out + v, 0, count);"),
+        ("children.launch(begin", "child_serial(begin, 32, out, begin, count);"),
+        ("children.launch(v", "child_serial(v, 64, out + v, 0, count);"),
     ] {
         let at = there.find(launch).unwrap_or_else(|| panic!("{there}"));
         let (new, _) = fix("add-threshold", &format!("{}$0{}", &there[..at], &there[at..]), &[])

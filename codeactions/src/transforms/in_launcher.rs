@@ -5,6 +5,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::facts::effects::{BUILTINS, Effects, effects, summary};
 use gridfuse_analysis::facts::launch::{Stream, is_thresholded};
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
@@ -15,7 +16,7 @@ use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
-use crate::edit::names::{Names, camel};
+use crate::edit::names::{Names, camel, with_number};
 use crate::edit::style::{self, Style};
 use crate::emit::launch_bounds;
 use crate::emit::outline::{self, Behind, Collecting, Worker};
@@ -401,6 +402,21 @@ fn stands_for_itself(body: &Body, expr: ExprId) -> bool {
         )
 }
 
+/// The functions that rewrites of other launches may have made of a child: those of this name, and of this name with a number.
+fn known_functions<'db>(child: &Child<'db>, wanted: &str) -> Vec<(String, FunctionItem<'db>)> {
+    /// So many are looked at.
+    const MOST: u32 = 9;
+    let names = std::iter::once(wanted.to_owned()).chain((2..=MOST).map(|number| with_number(wanted, number)));
+    let known = names.filter_map(|name| match meaning(child.db, child.file, &name) {
+        Meaning::Functions(found) => match found.as_slice() {
+            [only] => Some((name, *only)),
+            _ => None,
+        },
+        _ => None,
+    });
+    known.collect()
+}
+
 /// Names of what was generated; a constant where there is a threshold.
 struct Generated {
     constant: Option<String>,
@@ -440,11 +456,9 @@ fn generate<'db>(
     let wanted_serial = format!("{}_serial", child.name);
 
     // An earlier rewrite of another launch of this child has made what is needed.
-    if let Some(outlined) = &child.outlined
-        && count.is_none()
-        && let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
-        && let [serial] = serial.as_slice()
-    {
+    let known = known_functions(child, &wanted_serial);
+    for (name, serial) in known.iter().filter(|_| count.is_none()) {
+        let Some(outlined) = &child.outlined else { break };
         let constant = match (grids, meaning(db, child.file, &wanted_constant)) {
             (Grids::All, _) => Some(None),
             (Grids::Below { threads, given }, Meaning::Global(constant)) => {
@@ -463,7 +477,7 @@ fn generate<'db>(
         {
             return Generated {
                 constant,
-                serial: wanted_serial,
+                serial: name.clone(),
             };
         }
     }
@@ -473,13 +487,13 @@ fn generate<'db>(
     {
         let code = |serial: &str| accumulating_function(&behind, child, serial, count, &accumulated);
         // An earlier rewrite of another launch of this child may have made the same.
-        if let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
-            && let [serial] = serial.as_slice()
-            && lex::code_words(&serial.text(db)) == lex::code_words(&code(&wanted_serial))
-        {
+        let same = |(name, serial): &&(String, FunctionItem<'db>)| {
+            lex::code_words(&serial.text(db)) == lex::code_words(&code(name))
+        };
+        if let Some((serial, _)) = known.iter().find(same) {
             return Generated {
                 constant: None,
-                serial: wanted_serial,
+                serial: serial.clone(),
             };
         }
         let serial = names.fresh(&wanted_serial);
@@ -623,9 +637,7 @@ fn generate_split<'db>(
     let wanted_constant = format!("k{}Threshold", camel(&child.name));
     let wanted_serial = format!("{}_serial", child.name);
     // An earlier rewrite of another launch of this child may have made the same.
-    if let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
-        && let [serial] = serial.as_slice()
-    {
+    for (name, serial) in known_functions(child, &wanted_serial) {
         let constant = match (threshold, meaning(db, child.file, &wanted_constant)) {
             (None, _) => Some(None),
             (Some(threshold), Meaning::Global(constant)) => {
@@ -635,12 +647,9 @@ fn generate_split<'db>(
             _ => None,
         };
         if let Some(constant) = constant {
-            let same = function(&wanted_constant, &wanted_serial);
+            let same = function(&wanted_constant, &name);
             if lex::code_words(&serial.text(db)) == lex::code_words(&same) {
-                return Generated {
-                    constant,
-                    serial: wanted_serial,
-                };
+                return Generated { constant, serial: name };
             }
         }
     }

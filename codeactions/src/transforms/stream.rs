@@ -242,8 +242,8 @@ pub fn followed_by(
         crate::edit::one_line::flat(host.source(s.span))
     });
     let mut items = vec![
-        crate::edit::one_line::flat(host.expr_source(host.facts.grid.operand.expr)),
-        crate::edit::one_line::flat(host.expr_source(host.facts.block.operand.expr)),
+        flat(host.expr_source(host.facts.grid.operand.expr)),
+        flat(host.expr_source(host.facts.block.operand.expr)),
         stream,
     ];
     items.extend(uniform.iter().cloned());

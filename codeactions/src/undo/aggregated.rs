@@ -199,11 +199,11 @@ fn peeled<'db>(
             deleted.extend(&declared);
             deleted.push(collected.structure);
         }
-        if let Some((_, _, place)) = &collected.block
-            && !deleted.contains(place)
-        {
-            delete_item(&mut edit, *place);
-            deleted.push(*place);
+        for (_, _, place) in &collected.block {
+            if !deleted.contains(place) {
+                delete_item(&mut edit, *place);
+                deleted.push(*place);
+            }
         }
     }
     for launching in callees.into_iter().chain([launching]) {
@@ -405,20 +405,18 @@ pub fn launches<'db>(
         let template = kept_value::by_name(template, |name| {
             body(db, function).bindings.iter().any(|binding| binding.name == name)
         });
-        let mut config: Vec<&str> = config.iter().map(|c| text.get(c.clone()).unwrap_or("")).collect();
-        let numbers: Option<(String, String)> = collected.block.as_ref().and_then(|(name, value, _)| {
-            let grid = with_numbers(config.first()?, name, value);
-            Some((grid, with_numbers(config.get(1)?, name, value)))
-        });
-        if let Some((grid, block)) = &numbers {
-            config.splice(..2, [grid.as_str(), block.as_str()]);
+        let config = config.iter().map(|c| text.get(c.clone()).unwrap_or("").to_owned());
+        let mut config: Vec<String> = config.collect();
+        for (name, value, _) in &collected.block {
+            for size in config.iter_mut().take(2) {
+                *size = with_numbers(size, name, value);
+            }
         }
         let stream = if config.len() == 3 {
             stream.trim_start_matches(", 0")
         } else {
             stream
         };
-        let mut config: Vec<String> = config.into_iter().map(str::to_owned).collect();
         config.extend(
             stream
                 .trim_start_matches(", ")
@@ -515,9 +513,7 @@ fn numbers_in_variables<'db>(
     });
     for initial in declarations.flatten().filter_map(|declaration| declaration.init) {
         let range = body.expr(initial).span.shift(parent.start(db));
-        let blocks = aggregators
-            .iter()
-            .filter_map(|aggregator| aggregator.collected.block.as_ref());
+        let blocks = aggregators.iter().flat_map(|aggregator| &aggregator.collected.block);
         for (name, value, _) in blocks {
             for (place, number) in numbers_for(range.text(&text), name, value) {
                 let start = range.start + place.start as u32;

@@ -57,8 +57,8 @@ pub struct Collected<'db> {
     pub worker: FunctionItem<'db>,
     /// The child's arguments: names of parameters, or `args.` and names of members.
     pub arguments: Vec<String>,
-    /// The constant that a rewrite has declared for the child's block: its name, its value, and the declaration.
-    pub block: Option<(String, String, FileRange)>,
+    /// The constants that a rewrite has declared for the child's block: the name of each, its value, and the declaration.
+    pub block: Vec<(String, String, FileRange)>,
 }
 
 /// The code tokens in a part of a file.
@@ -132,8 +132,8 @@ pub fn declaration<'db>(
         let [assignment, record, block @ ..] = types.as_slice() else {
             return None;
         };
-        let block = block.first().map(written);
-        let (collected, kernel) = in_parent(db, parent, &name, &written(record), block.as_deref())?;
+        let block: Vec<String> = block.iter().map(written).collect();
+        let (collected, kernel) = in_parent(db, parent, &name, &written(record), &block)?;
         // What stands for the arena, and what all launches share.
         let arguments = std::iter::once(String::new()).chain(collected.parameters.iter().cloned());
         return Some(Aggregator {
@@ -179,7 +179,8 @@ pub fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Coll
         .find(|i| matches!(word(*i), "Batch" | "NestedBatch" | "StreamBatch") && word(i + 1) == "<")?;
     let record = word(batch + 2).to_owned();
     let (types, _) = list(&text, &tokens, batch + 1)?;
-    let block = types.get(1).and_then(|range| text.get(range.clone()));
+    let sizes = types.iter().skip(1).filter_map(|range| text.get(range.clone()));
+    let block = sizes.filter_map(|name| block_constant(db, file, name)).collect();
     let params = kernel.signature(db).params_span.shift(kernel.start(db));
     let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
     let (params, _) = list(&text, &tokens, open)?;
@@ -204,7 +205,7 @@ pub fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Coll
         parameters: parameters?,
         worker: run.worker,
         arguments: run.arguments,
-        block: block.and_then(|name| block_constant(db, file, name)),
+        block,
     })
 }
 
@@ -214,7 +215,7 @@ fn in_parent<'db>(
     parent: FunctionItem<'db>,
     collector: &str,
     record: &str,
-    block: Option<&str>,
+    block: &[String],
 ) -> Option<(Collected<'db>, String)> {
     let file = parent.file(db);
     let text = file.text(db);
@@ -236,7 +237,7 @@ fn in_parent<'db>(
             parameters: shared.cloned().collect(),
             worker: run.worker,
             arguments: run.arguments,
-            block: block.and_then(|name| block_constant(db, file, name)),
+            block: block.iter().filter_map(|name| block_constant(db, file, name)).collect(),
         },
         run.called,
     ))

@@ -207,9 +207,11 @@ pub fn put_body_back<'db>(
     let behind = TextRange::new(head.end, place(db, worker).range.end);
     let text = file.text(db);
     let body: Vec<&str> = lex::identifiers(behind.text(&text)).collect();
-    let code = without_made_up_names(original.text(&child.text), child, &body);
+    let mut code = without_made_up_names(original.text(&child.text), child, &body);
     delete_description(edit, place(db, worker));
-    edit.replace(FileRange { file, range: head }, code);
+    let mut range = head;
+    join_body(db, worker, child, &mut code, &mut range);
+    edit.replace(FileRange { file, range }, code);
     delete_item(edit, kernel);
     copied::put_calls_back(edit, db, worker, deleted);
 }
@@ -256,14 +258,37 @@ pub fn put_head_back<'db>(
     let end = worker.signature(db).params_span.end + worker.start(db);
     let text = file.text(db);
     let body: Vec<&str> = lex::identifiers(TextRange::new(end, own.end).text(&text)).collect();
-    let code = without_made_up_names(&head, &child, &body);
+    let mut code = without_made_up_names(&head, &child, &body);
     delete_description(edit, place(db, worker));
-    let range = TextRange::new(own.start, end);
+    let mut range = TextRange::new(own.start, end);
+    join_body(db, worker, &child, &mut code, &mut range);
     edit.replace(FileRange { file, range }, code);
     let range = TextRange::new(child.front(), child.end());
     let file = child.file;
     delete_item(edit, FileRange { file, range });
     Some(())
+}
+
+/// Has a body that begins in a line of its own, with a statement in it, follow the head again in its line, where the kernel's brace does.
+fn join_body<'db>(
+    db: &'db dyn Db,
+    worker: FunctionItem<'db>,
+    kernel: &Child<'db>,
+    head: &mut String,
+    range: &mut TextRange,
+) {
+    let text = worker.file(db).text(db);
+    let body = worker.body_span(db).shift(worker.start(db));
+    let own = TextRange::new(range.end, body.start).text(&text);
+    let line = text.get(body.start as usize..style::line_end(&text, body.start as usize));
+    let begins = line.is_some_and(|line| lex::code_tokens(line).len() > 1);
+    let brace = kernel.item.body_span(db).shift(kernel.start);
+    let gap = TextRange::new(kernel.params_range().end, brace.start).text(&kernel.text);
+    let blank = own.trim().is_empty() && gap.trim().is_empty();
+    if begins && blank && own.contains('\n') && !gap.contains('\n') {
+        head.push_str(gap);
+        range.end = body.start;
+    }
 }
 
 /// Deletes generated items with the comment above them and the empty line below.

@@ -149,7 +149,11 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
             let one_line = flat(&launch);
             let was_broken = stream > 0 && width + 1 + one_line.len() > edit.style(site.file).width;
             let whole = !launch.contains('\n') || was_broken;
-            let fits = whole && width + 1 + one_line.len() - stream <= widest.max(100);
+            // So may those of who writes several statements in one line.
+            let first = site.place(body.stmt(outer).span).range.start as usize;
+            let beside = site.text.get(style::line_start(&site.text, first)..first).unwrap_or("");
+            let in_one_line = beside.contains(';') && !beside.trim_end().ends_with("else");
+            let fits = whole && (in_one_line || width + 1 + one_line.len() - stream <= widest.max(100));
             let fits = fits && !stood_on_own_line(site, block, outer, edit.style(site.file).brace_on_own_line);
             let style = edit.style(site.file);
             let gap = if fits {

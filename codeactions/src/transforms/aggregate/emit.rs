@@ -247,10 +247,7 @@ impl<'db> Plan<'_, 'db> {
             true => instance::named(site, child),
             false => String::new(),
         };
-        let shared = group_of
-            .block
-            .as_ref()
-            .map(|block| qualified(site, child, block.name()));
+        let shared = group_of.block.as_ref().map(|block| block.sizes_at(site, child));
         self.strategy.collector(
             &self.kernel(group),
             &format!("{record}{of_record}"),
@@ -327,19 +324,25 @@ impl<'db> Plan<'_, 'db> {
     /// The function in front of which a group's kernel has to be declared, where it is defined further down.
     fn needed_early(&self, group: usize) -> Option<usize> {
         let child = &self.collection.children[self.groups[group].child];
+        // What shares the struct or the kernel needs them, too.
+        let record = &self.groups[group].record;
+        let needs = |index: usize| {
+            let mut needed = self.needs(index).into_iter();
+            needed.any(|other| other == group || self.groups[other].record == *record)
+        };
         let users = self
             .collection
             .cluster
             .functions
             .iter()
             .enumerate()
-            .filter(|(index, f)| f.file == child.file && f.start < child.end() && self.needs(*index).contains(&group));
+            .filter(|(index, f)| f.file == child.file && f.start < child.end() && needs(*index));
         users.min_by_key(|(_, f)| f.start).map(|(index, _)| index)
     }
 
     /// Declares the kernels, with their arguments' structs, that are needed further up than they are defined.
     pub fn forward(&self, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
-        for (index, group) in self.groups.iter().enumerate() {
+        for (index, group) in self.groups.iter().enumerate().filter(|(_, group)| !group.shares.kernel) {
             let Some(first) = self.needed_early(index) else {
                 continue;
             };
@@ -367,7 +370,8 @@ impl<'db> Plan<'_, 'db> {
             let start = (function.start as usize).min(child_front(child, function));
             let at = target::above_comment(function.db, function.file, start);
             let indent = style::indent_at(&function.text, at).to_owned();
-            let code = format!("{structure}\n\n{before}{list}\n\n");
+            let gap = if structure.is_empty() { "" } else { "\n\n" };
+            let code = format!("{structure}{gap}{before}{list}\n\n");
             let text = format!("{}{indent}", edit.style(function.file).fit(&code, &indent));
             edit.insert(function.file, at as u32, text);
         }
@@ -429,7 +433,11 @@ impl<'db> Plan<'_, 'db> {
             )
         };
         let constant = group.block.as_ref().map(|block| block.declaration(child));
-        let structure = format!("{}{structure}", constant.unwrap_or_default());
+        let constant = constant.unwrap_or_default();
+        let structure = match group.shares.record {
+            true => constant.trim_end().to_owned(),
+            false => format!("{constant}{structure}"),
+        };
         let record_type = if depends {
             format!("{record}{}", child.template_args)
         } else {
@@ -493,11 +501,14 @@ impl<'db> Plan<'_, 'db> {
         for number in groups {
             let group = &self.groups[number];
             let Some(split) = group.split() else { continue };
-            if let Some(serial) = &group.serial {
+            if let Some(serial) = group.serial.as_ref().filter(|_| !group.shares.serial) {
                 behind.add(in_launcher::serial_of(&behind, child, &worker, serial));
             }
+            if group.shares.kernel {
+                continue;
+            }
             let (structure, head, params) = self.kernel_head(group, child, &behind);
-            if self.needed_early(number).is_none() {
+            if self.needed_early(number).is_none() && !structure.is_empty() {
                 behind.add(structure);
             }
             if !self.strategy.has_kernel() {

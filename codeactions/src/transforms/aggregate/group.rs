@@ -10,6 +10,7 @@ use crate::api::refusal::Refusals;
 use crate::edit::lex;
 use crate::edit::names::{Names, plural};
 use crate::emit::arena::Parent;
+use crate::emit::launch_bounds;
 use crate::emit::split::Split;
 use crate::emit::uniform::Uniform;
 use crate::facts::child::Child;
@@ -38,6 +39,19 @@ pub struct Group<'a> {
     pub serial: Option<String>,
     /// The constant for the block size, where that is a template argument, too.
     pub block: Option<SharedBlock>,
+    /// What an earlier group of the child has already.
+    pub shares: Shares,
+}
+
+/// What is generated for an earlier group of the same child, and serves another one as well.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shares {
+    /// The kernel, with the struct and the constant for the block size.
+    pub kernel: bool,
+    /// The struct of the arguments.
+    pub record: bool,
+    /// The function that runs a grid in one thread.
+    pub serial: bool,
 }
 
 impl Group<'_> {
@@ -99,6 +113,7 @@ pub fn groups<'a>(
             threads: None,
             serial: None,
             block: None,
+            shares: Shares::default(),
         });
     }
     groups
@@ -107,13 +122,82 @@ pub fn groups<'a>(
 /// Names what is generated for each group.
 pub fn name(groups: &mut [Group<'_>], collection: &Collection<'_>, strategy: &dyn Strategy, names: &mut Names) {
     let several = groups.len() > 1;
-    for group in groups {
+    let texts = collection.cluster.texts();
+    for index in 0..groups.len() {
+        let (earlier, rest) = groups.split_at_mut(index);
+        let Some(group) = rest.first_mut() else { continue };
         let child = &collection.children[group.child].name;
         strategy.complete(group, collection, several, names);
-        group.record = names.fresh(&format!("{child}_args"));
+        group.aggregator = names.fresh_in(collection.children[group.child].db, &texts, &plural(child));
+        let mut own = earlier.iter().filter(|other| other.child == group.child);
+        if let Some(serial) = own.clone().find_map(|other| other.serial.as_ref())
+            && group.serial.is_some()
+        {
+            group.serial = Some(serial.clone());
+            group.shares.serial = true;
+        }
+        if let Some(twin) = own
+            .clone()
+            .find(|other| have_one_kernel(other, group, collection, strategy))
+        {
+            group.record.clone_from(&twin.record);
+            group.kernel.clone_from(&twin.kernel);
+            if let (Some(block), Some(of)) = (&mut group.block, &twin.block) {
+                block.take_names(of);
+            }
+            (group.shares.kernel, group.shares.record) = (true, true);
+            continue;
+        }
+        match own.find(|other| have_one_record(other, group, collection, strategy)) {
+            Some(other) => {
+                group.record.clone_from(&other.record);
+                group.shares.record = true;
+            }
+            None => group.record = names.fresh(&format!("{child}_args")),
+        }
         group.kernel = names.fresh(&format!("{child}_aggregated"));
-        group.aggregator = names.fresh(&plural(child));
     }
+}
+
+/// Whether the arguments that differ in launches of the same child are the same, and are those of launches by the same function. What runs in
+/// the parent keeps its state by their struct, so that each has one of its own.
+fn have_one_record(a: &Group<'_>, b: &Group<'_>, collection: &Collection<'_>, strategy: &dyn Strategy) -> bool {
+    let function = |group: &Group<'_>| {
+        let (site, _) = group.launches.first()?;
+        collection.cluster.site_of.get(*site).copied()
+    };
+    let uniform = |group: &Group<'_>| -> Option<Vec<bool>> {
+        Some(group.split()?.parts.iter().map(|part| part.uniform).collect())
+    };
+    !strategy.runs_in_parent()
+        && function(a).is_some()
+        && function(a) == function(b)
+        && uniform(a) == uniform(b)
+        && a.threads == b.threads
+}
+
+/// Whether the kernel of one group runs what another one collects, too: as another instance of the template that it is. Aggregators keep their
+/// state by the kernel, so that each has one of its own.
+fn have_one_kernel(a: &Group<'_>, b: &Group<'_>, collection: &Collection<'_>, strategy: &dyn Strategy) -> bool {
+    let child = &collection.children[a.child];
+    let sites = |group: &Group<'_>| -> Vec<&Site<'_>> {
+        let launches = group.launches.iter();
+        launches.map(|(site, _)| &collection.cluster.sites[*site]).collect()
+    };
+    let (of_a, of_b) = (sites(a), sites(b));
+    let (Some(first), Some(other)) = (of_a.first(), of_b.first()) else {
+        return false;
+    };
+    let same_block = match (&a.block, &b.block) {
+        (Some(a), Some(b)) => a.is_like(b),
+        (None, None) => first.facts.block.constant == other.facts.block.constant,
+        _ => false,
+    };
+    let bounds = |sites: &[&Site<'_>]| launch_bounds::largest_block(sites.iter().copied());
+    have_one_record(a, b, collection, strategy)
+        && same_block
+        && bounds(&of_a) == bounds(&of_b)
+        && instance::are_others(first, other, child)
 }
 
 /// Whether one aggregator can collect both launches, given that they are of the same child.

@@ -84,7 +84,8 @@ impl Strategy for InStream {
 
     fn complete(&self, group: &mut Group<'_>, collection: &Collection<'_>, several: bool, names: &mut Names) {
         let child = &collection.children[group.child];
-        group.arena = several.then(|| names.fresh(&format!("{}_arena", child.name)));
+        let arena = format!("{}_arena", child.name);
+        group.arena = several.then(|| names.fresh_in(child.db, &collection.cluster.texts(), &arena));
         group.threads = group.split().and_then(|split| {
             let launches = group.launches.iter();
             let sites: Vec<&Site<'_>> = launches.map(|(index, _)| &collection.cluster.sites[*index]).collect();
@@ -114,7 +115,7 @@ impl Strategy for InStream {
 
     fn batch_type(&self, record: &str, block: Option<[u64; 3]>, shared: Option<&SharedBlock>, _nested: bool) -> String {
         match (shared, block) {
-            (Some(shared), _) => format!("{}<{record}, {}>", stream::STREAM_BATCH, shared.name()),
+            (Some(shared), _) => format!("{}<{record}, {}>", stream::STREAM_BATCH, shared.sizes()),
             (None, Some(block)) => stream::batch(record, block),
             (None, None) => format!("{BATCH}<{record}>"),
         }

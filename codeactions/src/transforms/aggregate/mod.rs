@@ -82,7 +82,9 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
         collection: &collection,
         groups: &groups,
         strategy,
-        arena: draft.names.fresh("arena"),
+        arena: draft
+            .names
+            .fresh_in(draft.site.db, &collection.cluster.texts(), "arena"),
     };
     plan.refuse_other_meanings(&mut draft.refusals);
     assume_shared_memory(&plan, &kernels, &mut draft);

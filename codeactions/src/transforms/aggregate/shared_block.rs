@@ -1,16 +1,18 @@
 //! The block size of a child that the host launches before anybody knows of what: it is a template argument there, and stands in the launch
-//! as well. Whoever changes one of them alone gets a program that stops, so both name one constant; and so does the number of blocks that
-//! is computed from it, as in `(count + 127) / 128`: with another block size it would be too few.
+//! as well. Whoever changes one of them alone gets a program that stops, so both name one constant, in each dimension; and so does the
+//! number of blocks that is computed from it, as in `(count + 127) / 128`: with another block size it would be too few.
 
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning};
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name};
 
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::names::{Names, camel};
+use crate::edit::one_line::flat;
 use crate::facts::child::Child;
 use crate::facts::constant_macro::{is_constant, is_seen_by};
 use crate::facts::ctype;
@@ -21,31 +23,41 @@ use crate::facts::site::Site;
 /// What the comment of a constant that is declared begins with.
 pub const COMMENT: &str = "// The threads of a block of";
 
-/// The constant.
-pub enum SharedBlock {
-    /// One of the program's, which the launches name.
+/// Where the sizes of a child's block stand for its launches and for what runs them.
+pub struct SharedBlock {
+    /// In x, and in y and z as far as they are more than one.
+    sizes: Vec<Size>,
+    /// The numbers that variables of launches begin with and that new constants replace.
+    variables: Vec<InVariable>,
+}
+
+/// One size of the block.
+enum Size {
+    /// A constant of the program's, or what is computed from such: the launches name it.
     Known(String),
-    /// A new one.
+    /// A new constant.
     New(New),
 }
 
 /// A constant that is to be declared.
-pub struct New {
+struct New {
     /// Its name.
-    pub name: String,
+    name: String,
     /// Its value, as the program writes it.
-    pub value: String,
-    /// The numbers that variables of launches begin with and that it replaces.
-    variables: Vec<InVariable>,
+    value: String,
+    /// What the comment says of the dimension, where there are several: ` in x`.
+    dimension: &'static str,
 }
 
-/// A number that a variable begins with: the block size, or what the grid size is computed from.
+/// A number that a variable begins with: a block size, or what the grid size is computed from.
 #[derive(Clone)]
 struct InVariable {
     /// The launch that takes the variable.
     launch: usize,
     place: FileRange,
     number: Number,
+    /// The dimension of which it is the size.
+    dimension: usize,
 }
 
 /// What a number in the code is.
@@ -80,123 +92,184 @@ pub struct AtLaunch {
     pub block: Option<String>,
 }
 
-/// Where a launch has its block size from.
+/// Where a launch has a size of its block from.
 enum Source {
     /// It is written there.
-    Number(String),
+    Number(String, FileRange),
     /// A local variable begins with it.
     Variable(String, FileRange),
     /// A constant of the program's.
     Constant(String),
 }
 
+impl Source {
+    /// What is written, and whether that is a number.
+    fn written(&self) -> (&str, bool) {
+        match self {
+            Source::Number(written, _) | Source::Variable(written, _) => (written, true),
+            Source::Constant(name) => (name, false),
+        }
+    }
+}
+
 impl SharedBlock {
-    /// The constant for launches of a child, by the number of each; `None` where its block isn't one number that is written in one way.
+    /// The constants for launches of a child, by the number of each; `None` where a size of its block isn't a number or a constant that is
+    /// written in one way.
     pub fn of(sites: &[(usize, &Site<'_>)], child: &Child<'_>, names: &mut Names) -> Option<SharedBlock> {
-        let sources: Option<Vec<(usize, Source)>> = sites
+        let all: Option<Vec<(usize, &Site<'_>, Vec<Source>)>> = sites
             .iter()
-            .map(|(index, site)| Some((*index, source(site, child)?)))
+            .map(|(index, site)| Some((*index, *site, sources(site, child)?)))
             .collect();
-        let sources = sources?;
+        let all = all?;
+        let (_, _, first) = all.first()?;
+        let same = |sources: &[Source]| {
+            sources.len() == first.len() && sources.iter().zip(first).all(|(a, b)| a.written() == b.written())
+        };
+        if !all.iter().all(|(_, _, sources)| same(sources)) {
+            return None;
+        }
         let mut variables: Vec<InVariable> = Vec::new();
-        let (mut value, mut known): (Option<&str>, Option<&str>) = (None, None);
-        for (index, source) in &sources {
-            let (of_kind, written) = match source {
-                Source::Number(written) => (&mut value, written),
-                Source::Variable(written, place) => {
+        for (index, site, sources) in &all {
+            for (dimension, source) in sources.iter().enumerate() {
+                if let Source::Variable(_, place) = source {
                     variables.push(InVariable {
                         launch: *index,
                         place: *place,
                         number: Number::Threads,
+                        dimension,
                     });
-                    (&mut value, written)
                 }
-                Source::Constant(name) => (&mut known, name),
-            };
-            if of_kind.is_some_and(|other| other != written) {
-                return None;
-            }
-            *of_kind = Some(written);
-        }
-        match (value, known) {
-            (None, Some(name)) => Some(SharedBlock::Known(name.to_owned())),
-            (Some(value), None) => {
-                let value = value.to_owned();
-                for (index, site) in sites {
-                    variables.extend(grid_variable(*index, site, &value));
+                if let (value, true) = source.written() {
+                    variables.extend(grid_variable(*index, site, dimension, value));
                 }
-                let mut known: Vec<FileRange> = Vec::new();
-                variables.retain(|variable| {
-                    let is_new = !known.contains(&variable.place);
-                    known.push(variable.place);
-                    is_new
-                });
-                Some(SharedBlock::New(New {
-                    name: names.fresh(&format!("k{}Block", camel(&child.name))),
-                    value,
-                    variables,
-                }))
             }
-            _ => None,
         }
+        let mut known: Vec<FileRange> = Vec::new();
+        variables.retain(|variable| {
+            let is_new = !known.contains(&variable.place);
+            known.push(variable.place);
+            is_new
+        });
+        let several = first.len() > 1;
+        let dimensions = [("X", " in x"), ("Y", " in y"), ("Z", " in z")];
+        let size = |(source, (letter, dimension)): (&Source, (&str, &'static str))| match source.written() {
+            // Of a dimension in which the block has one thread nobody speaks.
+            ("1", true) if several => Size::Known("1".to_owned()),
+            (written, false) => Size::Known(written.to_owned()),
+            (value, true) => Size::New(New {
+                name: names.fresh(&format!(
+                    "k{}Block{}",
+                    camel(&child.name),
+                    if several { letter } else { "" }
+                )),
+                value: value.to_owned(),
+                dimension: if several { dimension } else { "" },
+            }),
+        };
+        let sizes: Vec<Size> = first.iter().zip(dimensions).map(size).collect();
+        variables.retain(|variable| matches!(sizes.get(variable.dimension), Some(Size::New(_))));
+        Some(SharedBlock { sizes, variables })
     }
 
     /// Whether variables are to begin with it.
     pub fn has_variables(&self) -> bool {
-        matches!(self, SharedBlock::New(new) if !new.variables.is_empty())
+        !self.variables.is_empty()
     }
 
-    /// Its name beside the child.
-    pub fn name(&self) -> &str {
-        match self {
-            SharedBlock::Known(name) => name,
-            SharedBlock::New(new) => &new.name,
+    /// Whether the constants for another group of launches are these, or would have the same values.
+    pub fn is_like(&self, other: &SharedBlock) -> bool {
+        let same = |(a, b): (&Size, &Size)| match (a, b) {
+            (Size::Known(a), Size::Known(b)) => a == b,
+            (Size::New(a), Size::New(b)) => a.value == b.value,
+            _ => false,
+        };
+        self.sizes.len() == other.sizes.len() && self.sizes.iter().zip(&other.sizes).all(same)
+    }
+
+    /// Names the constants as those of another group, which declares them.
+    pub fn take_names(&mut self, other: &SharedBlock) {
+        for (own, of) in self.sizes.iter_mut().zip(&other.sizes) {
+            if let (Size::New(own), Size::New(of)) = (own, of) {
+                own.name.clone_from(&of.name);
+            }
         }
     }
 
-    /// The declaration, with an empty line behind it, or nothing.
+    /// The sizes as template arguments beside the child.
+    pub fn sizes(&self) -> String {
+        self.listed(|name| name.to_owned())
+    }
+
+    /// The same where a launch stands.
+    pub fn sizes_at(&self, site: &Site<'_>, child: &Child<'_>) -> String {
+        self.listed(|name| qualified(site, child, name))
+    }
+
+    /// The sizes in a list; `written`: how a new constant's name is. One of the program's is written as the launch writes it.
+    fn listed(&self, written: impl Fn(&str) -> String) -> String {
+        let sizes = self.sizes.iter().map(|size| match size {
+            Size::Known(code) => code.clone(),
+            Size::New(new) => written(&new.name),
+        });
+        sizes.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The declarations, with an empty line below each, or nothing.
     pub fn declaration(&self, child: &Child<'_>) -> String {
-        match self {
-            SharedBlock::Known(_) => String::new(),
-            SharedBlock::New(New { name, value, .. }) => format!(
-                "{COMMENT} {}, for its launches and for what runs them.\nconstexpr int {name} = {value};\n\n",
+        let new = self.sizes.iter().filter_map(|size| match size {
+            Size::New(new) => Some(new),
+            Size::Known(_) => None,
+        });
+        let declared = new.map(|New { name, value, dimension }| {
+            format!(
+                "{COMMENT} {}{dimension}, for its launches and for what runs them.\nconstexpr int {name} = {value};\n\n",
                 child.name
-            ),
+            )
+        });
+        declared.collect()
+    }
+
+    /// The new constant for a dimension.
+    fn new_constant(&self, dimension: usize) -> Option<&New> {
+        match self.sizes.get(dimension)? {
+            Size::New(new) => Some(new),
+            Size::Known(_) => None,
         }
     }
 
     /// What a launch has in place of numbers that are written there.
     pub fn at_launch(&self, site: &Site<'_>, child: &Child<'_>) -> AtLaunch {
-        let SharedBlock::New(new) = self else {
-            return AtLaunch::default();
-        };
-        let name = qualified(site, child, &new.name);
-        let is_number = matches!(source(site, child), Some(Source::Number(_)));
-        let grid = &site.facts.grid.operand;
-        let span = site.place(grid.span).range;
-        let mut text = site.source(grid.span).to_owned();
-        let mut numbers = numbers(site, grid.expr, &new.value);
-        numbers.sort_by_key(|(place, _)| std::cmp::Reverse(place.range.start));
-        for (place, number) in &numbers {
-            let (start, end) = (place.range.start - span.start, place.range.end - span.start);
-            let named = number.named(&name, text.get(..start as usize).unwrap_or_default());
-            text.replace_range(start as usize..end as usize, &named);
+        let mut in_block = Vec::new();
+        for (dimension, source) in sources(site, child).unwrap_or_default().iter().enumerate() {
+            if let (Source::Number(_, place), Some(new)) = (source, self.new_constant(dimension)) {
+                in_block.push((*place, Number::Threads, qualified(site, child, &new.name)));
+            }
+        }
+        let mut in_grid = Vec::new();
+        for (dimension, size) in components(site, site.facts.grid.operand.expr).into_iter().enumerate() {
+            if let Some(new) = self.new_constant(dimension) {
+                let name = qualified(site, child, &new.name);
+                let found = numbers(site, size, &new.value).into_iter();
+                in_grid.extend(found.map(|(place, number)| (place, number, name.clone())));
+            }
         }
         AtLaunch {
-            grid: (!numbers.is_empty()).then_some(text),
-            block: is_number.then_some(name),
+            grid: with_names(site, site.facts.grid.operand.span, in_grid),
+            block: with_names(site, site.facts.block.operand.span, in_block),
         }
     }
 
-    /// Has the variables begin with the constant that launches take their block sizes from.
+    /// Has the variables begin with the constants that launches take their block sizes from.
     pub fn name_in_variables<'a, 'db: 'a>(
         &self,
         site: impl Fn(usize) -> &'a Site<'db>,
         child: &Child<'_>,
         edit: &mut EditBuilder<'_>,
     ) {
-        let SharedBlock::New(new) = self else { return };
-        for variable in &new.variables {
+        for variable in &self.variables {
+            let Some(new) = self.new_constant(variable.dimension) else {
+                continue;
+            };
             let site = site(variable.launch);
             let name = qualified(site, child, &new.name);
             let text = variable.place.file.text(site.db);
@@ -204,6 +277,21 @@ impl SharedBlock {
             edit.replace(variable.place, variable.number.named(&name, before));
         }
     }
+}
+
+/// The code of an operand of a launch with names in place of numbers; `None` where there are none.
+fn with_names(site: &Site<'_>, operand: Span, mut numbers: Vec<(FileRange, Number, String)>) -> Option<String> {
+    let whole = site.place(operand).range;
+    let mut text = site.source(operand).to_owned();
+    numbers.sort_by_key(|(place, ..)| std::cmp::Reverse(place.range.start));
+    for (place, number, name) in &numbers {
+        let start = place.range.start.checked_sub(whole.start)? as usize;
+        let end = place.range.end.checked_sub(whole.start)? as usize;
+        let named = number.named(name, text.get(..start)?);
+        text.get(start..end)?;
+        text.replace_range(start..end, &named);
+    }
+    (!numbers.is_empty()).then_some(text)
 }
 
 /// The numbers in a number of blocks that stand for the threads of a block: what it divides by, and what it adds before to round up. Not
@@ -262,59 +350,86 @@ fn numbers(site: &Site<'_>, grid: ExprId, value: &str) -> Vec<(FileRange, Number
     found
 }
 
-/// The numbers that the variable begins with which is a launch's number of blocks.
-fn grid_variable(launch: usize, site: &Site<'_>, value: &str) -> Vec<InVariable> {
+/// The numbers that the variable begins with which is a launch's number of blocks, in one dimension.
+fn grid_variable(launch: usize, site: &Site<'_>, dimension: usize, value: &str) -> Vec<InVariable> {
     let body = &site.body;
     let operand = body.strip_parens(site.facts.grid.operand.expr);
     let ExprKind::Name(Name::Local(binding)) = &body.expr(operand).kind else {
         return Vec::new();
     };
-    let initial = kept_value(site, *binding);
-    let numbers = initial.map_or_else(Vec::new, |initial| numbers(site, one_dimension(site, initial), value));
-    let variables = numbers
-        .into_iter()
-        .map(|(place, number)| InVariable { launch, place, number });
+    let sizes = kept_value(site, *binding).map_or_else(Vec::new, |initial| components(site, initial));
+    let size = sizes.get(dimension);
+    let numbers = size.map_or_else(Vec::new, |size| numbers(site, *size, value));
+    let variables = numbers.into_iter().map(|(place, number)| InVariable {
+        launch,
+        place,
+        number,
+        dimension,
+    });
     variables.collect()
 }
 
-fn source(site: &Site<'_>, child: &Child<'_>) -> Option<Source> {
+/// Where a launch has the sizes of its block from, in x, and in y and z as far as they aren't written as 1.
+fn sources(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<Source>> {
     let body = &site.body;
     let operand = body.strip_parens(site.facts.block.operand.expr);
     if site.facts.from_macro {
         return None;
     }
-    if let Some(name) = constant(site, child, operand) {
-        return Some(Source::Constant(name));
-    }
-    match body.expr(operand).kind {
-        _ if body.expr(operand).from_macro => None,
-        ExprKind::Literal(Literal::Int(_)) => Some(Source::Number(number(site, operand)?)),
-        ExprKind::Name(Name::Local(binding)) => {
-            let initial = one_dimension(site, kept_value(site, binding)?);
-            if let Some(name) = constant(site, child, initial) {
-                return Some(Source::Constant(name));
-            }
-            let expr = site.body.expr(initial);
-            let is_number = matches!(expr.kind, ExprKind::Literal(Literal::Int(_))) && !expr.from_macro;
-            is_number.then_some(())?;
-            Some(Source::Variable(number(site, initial)?, site.place(expr.span)))
+    let (sizes, in_variable) = match body.expr(operand).kind {
+        ExprKind::Name(Name::Local(binding)) => (components(site, kept_value(site, binding)?), true),
+        _ => (components(site, operand), false),
+    };
+    let source = |size: &ExprId| {
+        if let Some(name) = constant(site, child, *size) {
+            return Some(Source::Constant(name));
         }
-        _ => None,
+        let expr = body.expr(body.strip_parens(*size));
+        let is_number = matches!(expr.kind, ExprKind::Literal(Literal::Int(_))) && !expr.from_macro;
+        is_number.then_some(())?;
+        let (written, place) = (number(site, body.strip_parens(*size))?, site.place(expr.span));
+        Some(match in_variable {
+            true => Source::Variable(written, place),
+            false => Source::Number(written, place),
+        })
+    };
+    let mut sources: Vec<Source> = sizes.iter().map(source).collect::<Option<_>>()?;
+    while sources.len() > 1 && sources.last().is_some_and(|last| last.written() == ("1", true)) {
+        sources.pop();
     }
+    (!sources.is_empty()).then_some(sources)
 }
 
-/// The name of the program's constant that a block size is: a variable, or a macro that is a number.
+/// A constant of the program's that a block size is, as the launch writes it: a variable, an enumerator, a macro that is a number, or what
+/// is computed from these and from numbers.
 fn constant(site: &Site<'_>, child: &Child<'_>, size: ExprId) -> Option<String> {
-    let size = site.body.strip_parens(size);
-    if site.body.expr(size).from_macro {
-        let name = site.expr_source(size);
-        let is_name = lex::identifiers(name).next() == Some(name) && is_seen_by(site, child.item, name);
-        return (is_name && is_constant(site, name)).then(|| name.to_owned());
+    let mut constants = 0;
+    let mut todo = vec![size];
+    while let Some(part) = todo.pop() {
+        let part = site.body.strip_parens(part);
+        let expr = site.body.expr(part);
+        match &expr.kind {
+            _ if expr.from_macro => {
+                let name = site.expr_source(part);
+                let is_name = lex::identifiers(name).next() == Some(name) && is_seen_by(site, child.item, name);
+                (is_name && is_constant(site, name)).then_some(())?;
+                constants += 1;
+            }
+            ExprKind::Name(Name::Other(name)) => {
+                is_seen_constant(site, child, name).then_some(())?;
+                constants += 1;
+            }
+            ExprKind::Literal(Literal::Int(_)) => {
+                number(site, part)?;
+            }
+            ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div | BinOp::Rem, left, right) => {
+                todo.extend([*left, *right]);
+            }
+            _ => return None,
+        }
     }
-    match &site.body.expr(size).kind {
-        ExprKind::Name(Name::Other(name)) => is_seen_constant(site, child, name).then(|| name.clone()),
-        _ => None,
-    }
+    let written = site.expr_source(site.body.strip_parens(size));
+    (constants > 0 && lex::comments(written).is_empty()).then(|| flat(written))
 }
 
 /// A number as it is written.
@@ -323,39 +438,46 @@ fn number(site: &Site<'_>, literal: ExprId) -> Option<String> {
     written.bytes().all(|b| b.is_ascii_digit()).then(|| written.to_owned())
 }
 
-/// The one number that a `dim3` is made of: `dim3 block(128);`
-fn one_dimension(site: &Site<'_>, initial: ExprId) -> ExprId {
-    match &site.body.expr(initial).kind {
-        ExprKind::Construct { ty, args } if unqualified(ty) == "dim3" => match args.as_slice() {
-            [only] => *only,
-            _ => initial,
-        },
-        _ => initial,
+/// The sizes that a `dim3` is made of, `dim3 block(16, 16);`, or the one that is written.
+fn components(site: &Site<'_>, size: ExprId) -> Vec<ExprId> {
+    let size = site.body.strip_parens(size);
+    match &site.body.expr(size).kind {
+        ExprKind::Construct { ty, args } if unqualified(ty) == "dim3" && (1..=3).contains(&args.len()) => args.clone(),
+        _ => vec![size],
     }
 }
 
-/// Whether a name is that of a constant which the child's file sees where the child stands.
+/// Whether a name is that of a constant which the child's file sees where the child stands, and which means the same there.
 fn is_seen_constant(site: &Site<'_>, child: &Child<'_>, name: &str) -> bool {
-    let Meaning::Global(global) = meaning(site.db, child.file, name) else {
-        return false;
-    };
-    // One of that name, in a namespace around both.
-    let is_around = |function: FunctionItem<'_>| {
-        let of = function.name(site.db);
-        global.scopes.iter().all(|scope| of.starts_with(scope))
-    };
     let in_front = child
         .text
         .get(..child.start as usize)
         .is_some_and(|front| front.contains(name));
-    let number = global
-        .init
-        .as_deref()
-        .is_some_and(|init| init.trim().bytes().all(|b| b.is_ascii_digit()));
-    global.constant
-        && number
-        && !name.contains(':')
-        && global.scopes.len() <= 1
-        && [child.item, site.parent].into_iter().all(is_around)
-        && (in_front || !child.text.contains(name))
+    if name.contains(':') || !in_front && child.text.contains(name) {
+        return false;
+    }
+    let scope = |function: FunctionItem<'_>| {
+        let of = function.name(site.db);
+        of.rsplit_once("::").map_or("", |(scope, _)| scope).to_owned()
+    };
+    // Not where a parameter of the child, or of its template, has that name.
+    match meaning_in(site.db, child.item, name) {
+        Meaning::Global(global) => {
+            // One of that name, in a namespace around both.
+            let is_around = |function: FunctionItem<'_>| {
+                let of = function.name(site.db);
+                global.scopes.iter().all(|scope| of.starts_with(scope))
+            };
+            let number = global
+                .init
+                .as_deref()
+                .is_some_and(|init| init.trim().bytes().all(|b| b.is_ascii_digit()));
+            global.constant
+                && number
+                && global.scopes.len() <= 1
+                && [child.item, site.parent].into_iter().all(is_around)
+        }
+        Meaning::Enumerator(Some(_)) => scope(child.item) == scope(site.parent),
+        _ => false,
+    }
 }

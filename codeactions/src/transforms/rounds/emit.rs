@@ -7,6 +7,7 @@ use super::host_loop::HostLoop;
 use super::kernels::{Kernels, Shape};
 use super::translate::{Moved, Param};
 use super::variables::Variable;
+use crate::edit::argument::{named, named_sizes};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::names::{Names, words_with_macros};
@@ -199,9 +200,10 @@ fn write_launch<'db>(
             .unwrap_or_default(),
     };
     let shared = shape.shared.and_then(|at| host.launches.get(at)?.launch.config.get(2));
-    let mut items = vec![grid, operand(1).unwrap_or_default()];
-    items.push(shared.map_or("0".to_owned(), |e| host.flat(*e)));
-    items.push(operand(3).unwrap_or_else(|| "0".to_owned()));
+    let mut items = named_sizes(&grid, &operand(1).unwrap_or_default()).to_vec();
+    let shared = shared.map_or("0".to_owned(), |e| host.flat(*e));
+    items.push(named("shared_bytes", &shared));
+    items.push(named("stream", &operand(3).unwrap_or_else(|| "0".to_owned())));
     let states: Vec<&Variable> = kept(moved).collect();
     if !states.is_empty() {
         items.push(generated.variable.clone());
