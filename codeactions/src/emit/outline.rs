@@ -40,6 +40,14 @@ impl Worker {
         }
     }
 
+    /// What the kernel under its old head is for.
+    fn kernel_is_for(&self, child: &Child<'_>) -> String {
+        match self.form {
+            Form::Thread | Form::Block => format!("What a plain launch of {} runs", child.name),
+            Form::Own => format!("Runs {}, and then the launches that it has collected", self.name),
+        }
+    }
+
     /// `threadIdx` is a parameter, too.
     pub fn takes_thread(&self) -> bool {
         self.form == Form::Thread
@@ -325,11 +333,7 @@ pub fn outline_collecting<'db>(
     let brace = gap
         .brace(breaks)
         .unwrap_or_else(|| behind.style.open_brace().to_owned());
-    let what = match form {
-        Form::Thread | Form::Block => format!("What a plain launch of {} runs", child.name),
-        Form::Own => format!("Runs {}, and then the launches that it has collected", worker.name),
-    };
-    let comment = behind.comment(&what, collecting.stays);
+    let comment = behind.comment(&worker.kernel_is_for(child), collecting.stays);
     behind.add(format!("{comment}{head}{brace}\n{declarations}{call}{further}\n}}"));
     worker
 }
