@@ -94,6 +94,7 @@ __device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, d
     if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
 }
 
+// What a plain launch of expand runs; `gridfuse revert` takes it back.
 __global__ void expand(const int* col, int* dist, int level, int begin, int count) {
     expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }
@@ -126,6 +127,7 @@ __device__ __forceinline__ void visit_body(
                                   {begin, count});
 }
 
+// Runs visit_body, and then the launches that it has collected; `gridfuse revert` takes it back.
 __global__ void visit(const int* row, const int* col, int* dist, int level, int n,
                       gridfuse::StreamArena arena) {
     gridfuse::ThreadReuseInStream<expand_aggregated> expands(arena);

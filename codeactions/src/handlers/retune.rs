@@ -19,6 +19,7 @@ __device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 b
     if (i < count) atomicAdd(&out[col[begin + i]], 1);
 }
 
+// What a plain launch of expand runs; `gridfuse revert` takes it back.
 __global__ void expand(const int* col, int* out, int begin, int count) {
     expand_body(blockIdx, gridDim, blockDim, col, out, begin, count);
 }
