@@ -872,6 +872,9 @@ mod tests {
             grid(launch, "blockIdx.x <= 2 && threadIdx.x == 0"),
             told("0 or 1", "up to 3")
         );
+        // A jump leads past the condition.
+        let jump = "n > 3) goto in; if (t < 8) in: if (n > 0";
+        assert_eq!(grid(launch, jump), told("up to 128", "up to 2048"));
         // What is no number of the thread, or one of several dimensions, says nothing.
         assert_eq!(grid(launch, "c < 8"), told("up to 128", "up to 2048"));
         assert_eq!(grid(launch, "t < 8 || n > 3"), told("up to 128", "up to 2048"));

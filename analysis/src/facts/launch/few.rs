@@ -6,7 +6,7 @@ use super::launchers::launched_dimensions;
 use super::trips::mirrored;
 use crate::facts::dependence::integer;
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
-use crate::hir::{BinOp, Builtin, ExprId, ExprKind, Name, UnOp};
+use crate::hir::{BinOp, Builtin, ExprId, ExprKind, Name, StmtKind, UnOp};
 
 impl Counter<'_, '_> {
     /// At most so many have a number in this dimension with which all conditions hold; `None`: none of them says so, or there are other
@@ -18,7 +18,10 @@ impl Counter<'_, '_> {
             Builtin::ThreadIdx => threads,
             _ => blocks,
         };
-        if unclear || !seen || dimensions[1] || dimensions[2] {
+        // A jump may lead to a launch past its conditions.
+        let jumps = |kind: &StmtKind| matches!(kind, StmtKind::Goto(_) | StmtKind::Switch { .. });
+        let passed_by = self.body.stmts.iter().any(|stmt| jumps(&stmt.kind));
+        if passed_by || unclear || !seen || dimensions[1] || dimensions[2] {
             return None;
         }
         let few = conditions
