@@ -38,6 +38,7 @@ fn random_programs() {
             ..Settings::default()
         },
         progress: false,
+        commit: None,
     };
     let (summary, found) = campaign::run(&plan, Some(emulator)).unwrap();
     let stories: Vec<String> = found
@@ -50,6 +51,35 @@ fn random_programs() {
     // What is generated must be what rewrites are for.
     assert!(summary.with_rewrites * 10 >= PROGRAMS * 8, "{}", summary.text(true));
     assert!(summary.rewritten > 2 * PROGRAMS, "{}", summary.text(true));
+}
+
+/// What stands at a place is rewritten, too: waits, loops of the host; and so are allocations of kernels.
+#[test]
+fn rewrites_of_places_are_tried() {
+    for (feature, wanted) in [
+        ("wait for child grids", "replace-device-sync"),
+        ("loop of the host", "outline-iteration"),
+        ("memory that a kernel allocates", "aggregate-malloc"),
+    ] {
+        let plan = Plan {
+            seed: 0,
+            programs: Some(160),
+            features: vec![feature.to_owned()],
+            time: None,
+            jobs: 2,
+            keep: None,
+            shrink: Duration::ZERO,
+            settings: Settings {
+                wish: Wish { variants: 40, steps: 1 },
+                ..Settings::default()
+            },
+            progress: false,
+            commit: None,
+        };
+        let (summary, found) = campaign::run(&plan, None).unwrap();
+        assert!(found.is_empty(), "{}", summary.text(false));
+        assert!(summary.sequences.contains_key(wanted), "{}", summary.text(true));
+    }
 }
 
 /// Programs that once came out wrong: whatever is offered for their launches does what they do.

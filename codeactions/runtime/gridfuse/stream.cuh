@@ -498,7 +498,7 @@ private:
     // Slot and number of blocks (or threads) before it, as in the cursor. The threads of a warp
     // that happen to be here together move the cursor once.
     template <bool MayBeFull>
-    __device__ __forceinline__ unsigned long long reserve(unsigned segment, unsigned blocks) const {
+    __device__ __forceinline__ unsigned long long reserve(unsigned segment, unsigned blocks) {
         const unsigned together = __activemask();
         if (__any_sync(together, blocks > UINT_MAX / 32))
             return advance<MayBeFull>(segment, 1, blocks);
@@ -519,13 +519,14 @@ private:
 
     template <bool MayBeFull>
     __device__ __forceinline__ unsigned long long advance(unsigned segment, unsigned launches,
-                                                          unsigned blocks) const {
+                                                          unsigned blocks) {
         if constexpr (MayBeFull) {
             // However often they come, the threads that are there at a time are all that count any
-            // further.
+            // further. One that found room the last time counts without a look, which would be a
+            // trip to memory in front of the addition's.
             if (arena_.memory_ == nullptr ||
-                detail::launches_in(detail::load_relaxed(
-                    arena_.state(arena_.turn_, segment).cursor)) > arena_.capacity_)
+                (!room_ && detail::launches_in(detail::load_relaxed(
+                               arena_.state(arena_.turn_, segment).cursor)) > arena_.capacity_))
                 return (arena_.capacity_ + 1ull) << detail::kBlockBits;
         } else {
             if (arena_.memory_ == nullptr) __trap();
@@ -535,10 +536,12 @@ private:
         const unsigned long long before =
             atomicAdd(&arena_.state(arena_.turn_, segment).cursor, step);
         if (detail::blocks_in(before) + blocks > UINT_MAX) __trap();
+        if constexpr (MayBeFull) room_ = detail::launches_in(before) < arena_.capacity_;
         return before;
     }
 
     StreamArena arena_;
+    bool room_ = false;   // what the thread added to the cursor last came before the room's end
 };
 
 /// Owns the memory of a StreamArena for one launch of a parent in a stream, and launches the grid

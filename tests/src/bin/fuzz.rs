@@ -61,6 +61,9 @@ struct Arguments {
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
+    /// The commit that is tried, for the record
+    #[arg(long, value_name = "HASH")]
+    commit: Option<String>,
     /// Print verdicts, refusals and features as well
     #[arg(long)]
     details: bool,
@@ -137,6 +140,7 @@ fn plan(arguments: &Arguments) -> Plan {
             ..Settings::default()
         },
         progress: true,
+        commit: arguments.commit.clone(),
     }
 }
 

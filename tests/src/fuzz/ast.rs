@@ -23,6 +23,8 @@ pub struct Program {
     pub beyond_the_grammar: bool,
     /// Files that the compiler finds and gridfuse doesn't: their texts by name.
     pub unfound: BTreeMap<String, String>,
+    /// How often kernels wait for their children, as they could before CUDA 12.
+    pub waits: usize,
 }
 
 /// Habits of whoever wrote the text.

@@ -41,11 +41,19 @@ pub struct Plan {
     pub settings: Settings,
     /// A bar on standard error.
     pub progress: bool,
+    /// The commit that is tried, for the record.
+    pub commit: Option<String>,
 }
 
 /// What came of all programs.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
+    /// What was asked for: the arguments of the command.
+    pub command: String,
+    /// The commit that was tried, as it was told.
+    pub commit: Option<String>,
+    /// Schedules for each program.
+    pub schedules: u64,
     /// Programs that were generated.
     pub programs: u64,
     /// The first seed.
@@ -91,6 +99,9 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
     let next = AtomicU64::new(plan.seed);
     let stop = AtomicBool::new(false);
     let summary = Mutex::new(Summary {
+        command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        commit: plan.commit.clone(),
+        schedules: plan.settings.schedules,
         first_seed: plan.seed,
         ..Summary::default()
     });

@@ -296,7 +296,7 @@ fn run(emulator: &Emulator, printed: &Printed, variants: &[Variant], settings: &
         None => return,
     };
     let mut runs = 0;
-    let wanted = match expected(&original, settings, &mut runs) {
+    let wanted = match expected(&original, settings, printed.waits > 0, &mut runs) {
         Ok(output) => output,
         Err((class, schedule, detail, fault)) => {
             fail(class, &[], Some(schedule), detail, fault);
@@ -312,9 +312,12 @@ fn run(emulator: &Emulator, printed: &Printed, variants: &[Variant], settings: &
                 continue;
             }
         };
+        // Where all waits are replaced, the program is one of today's CUDA.
+        let replaced = variant.steps.iter().filter(|step| step.id == "replace-device-sync");
+        let waits = replaced.count() < printed.waits;
         for schedule in schedules(settings) {
             runs += 1;
-            let outcome = match executable.run(&options(schedule, settings)) {
+            let outcome = match executable.run(&options(schedule, settings, waits)) {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     fail(Class::Fault, &variant.steps, Some(schedule), error.to_string(), None);
@@ -341,9 +344,10 @@ fn schedules(settings: &Settings) -> std::ops::Range<u64> {
     settings.first_schedule..settings.first_schedule + settings.schedules.max(1)
 }
 
-fn options(schedule: u64, settings: &Settings) -> RunOptions {
+fn options(schedule: u64, settings: &Settings, waits: bool) -> RunOptions {
     RunOptions {
         timeout: settings.timeout,
+        device_sync: waits,
         ..RunOptions::seed(schedule)
     }
 }
@@ -360,8 +364,8 @@ pub fn emulated_output(emulator: &Emulator, printed: &Printed, settings: &Settin
         Some(Err(error)) => return Err(short(&error)),
         None => return Err("it wasn't built".to_owned()),
     };
-    let (end, stdout) =
-        expected(&executable, settings, &mut 0).map_err(|(class, _, detail, _)| format!("{class}: {detail}"))?;
+    let (end, stdout) = expected(&executable, settings, printed.waits > 0, &mut 0)
+        .map_err(|(class, _, detail, _)| format!("{class}: {detail}"))?;
     match end {
         End::Code(code) => Ok((code, stdout)),
         End::Signal(_) | End::TimedOut => Err("it didn't end by itself".to_owned()),
@@ -370,13 +374,18 @@ pub fn emulated_output(emulator: &Emulator, printed: &Printed, settings: &Settin
 
 type Unexpected = (Class, u64, String, Option<String>);
 
-/// What the original prints under all schedules.
-fn expected(executable: &Executable, settings: &Settings, runs: &mut u64) -> Result<(End, String), Unexpected> {
+/// What the original prints under all schedules; whether its kernels wait for their children.
+fn expected(
+    executable: &Executable,
+    settings: &Settings,
+    waits: bool,
+    runs: &mut u64,
+) -> Result<(End, String), Unexpected> {
     let mut wanted: Option<(End, String)> = None;
     for schedule in schedules(settings) {
         *runs += 1;
         let outcome = executable
-            .run(&options(schedule, settings))
+            .run(&options(schedule, settings, waits))
             .map_err(|error| (Class::OriginalFault, schedule, error.to_string(), None))?;
         if let Some(fault) = fault_of(&outcome) {
             return Err((Class::OriginalFault, schedule, outcome.to_string(), Some(fault)));

@@ -20,6 +20,8 @@ pub struct Printed {
     pub beyond_the_grammar: bool,
     /// Files that the compiler finds and gridfuse doesn't, by name.
     pub unfound: BTreeMap<String, String>,
+    /// How often kernels wait for their children, as they could before CUDA 12.
+    pub waits: usize,
 }
 
 impl Printed {
@@ -38,6 +40,7 @@ pub fn print(program: &Program) -> Printed {
         two_dimensional: program.two_dimensional.clone(),
         beyond_the_grammar: program.beyond_the_grammar,
         unfound: program.unfound.clone(),
+        waits: program.waits,
     };
     let mut cuts: Vec<usize> = program.cuts.iter().map(|cut| (*cut).min(program.items.len())).collect();
     cuts.sort_unstable();
@@ -511,6 +514,7 @@ mod tests {
                 two_dimensional: BTreeSet::new(),
                 beyond_the_grammar: false,
                 unfound: BTreeMap::new(),
+                waits: 0,
             };
             let printed = print(&program);
             assert_eq!(printed.files.len(), 2);

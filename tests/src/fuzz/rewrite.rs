@@ -1,4 +1,4 @@
-//! What gridfuse says of a program's launches, and the programs that its rewrites make of it.
+//! What gridfuse says of a program's launches, and of what its diagnostics point to, and the programs that its rewrites make of it.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,24 +7,27 @@ use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::db::{SourceFile, Workspace};
 use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::api::refusal::Reason;
-use gridfuse_codeactions::api::rewrite::{Options, Verdict};
+use gridfuse_codeactions::api::rewrite::{At, Options, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::apply_to_text;
 use gridfuse_codeactions::api::source_edit::map_range;
-use gridfuse_codeactions::handlers::{launch_rewrite, of_launches};
+use gridfuse_codeactions::handlers::{launch_rewrite, of_launches, rewrite_by_id};
 
 use super::print::Printed;
 use super::random::Random;
 
-/// One rewrite of one launch.
+/// One rewrite of one launch, or of what a diagnostic points to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Step {
-    /// The launch; 0 when the program doesn't say which.
+    /// The launch; 0 when the program doesn't say which; from [`PLACES`] on: the place of a diagnostic, by its turn among those that
+    /// name the rewrite.
     pub site: u32,
     /// The rewrite.
     pub id: String,
@@ -105,6 +108,18 @@ pub struct Wish {
 
 const ROOT: &str = "/fuzz";
 
+/// Where the numbers of places begin, beyond those of launches.
+const PLACES: u32 = 1_000_000;
+
+/// Rewrites of places that leave what a program prints as it is, wherever a diagnostic names them. `check-launch-error` prints.
+const OF_PLACES: &[&str] = &[
+    "replace-device-sync",
+    "outline-iteration",
+    "guard-empty-grid",
+    "destroy-stream",
+    "raise-pending-launch-limit",
+];
+
 /// Name of the runtime header, which takes longer to parse than a program.
 pub const HEADER: &str = "gridfuse.cuh";
 
@@ -163,7 +178,7 @@ fn fill(host: &mut Host, files: &BTreeMap<String, String>) {
     host.set_files(texts.collect());
 }
 
-/// Where a launch stands while it is rewritten.
+/// Where a launch, or the place of a diagnostic, stands while it is rewritten.
 #[derive(Clone)]
 struct State {
     files: BTreeMap<String, String>,
@@ -171,7 +186,24 @@ struct State {
     range: TextRange,
 }
 
-/// Applies the rewrites to all launches of a program. At launches whose site is in `ordered`, nothing that assumes anything.
+/// What can be rewritten in a program.
+#[derive(Default)]
+struct Starts {
+    /// Launches by device code, by site.
+    launches: Vec<(u32, State)>,
+    /// Places of diagnostics, by number and rewrite.
+    places: Vec<(u32, &'static str, State)>,
+}
+
+impl Starts {
+    fn state(&self, site: u32, id: &str) -> Option<&State> {
+        let launch = self.launches.iter().find(|(s, _)| *s == site).map(|(_, state)| state);
+        let place = || self.places.iter().find(|(s, of, _)| *s == site && *of == id);
+        launch.or_else(|| place().map(|(.., state)| state))
+    }
+}
+
+/// Applies the rewrites to all launches of a program, and to the places of its diagnostics. At launches whose site is in `ordered`, nothing that assumes anything.
 pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>, seed: u64, wish: Wish) -> Rewrites {
     session.begin();
     let mut random = Random::new(seed ^ 0x7277);
@@ -191,7 +223,7 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
     };
     // Every single rewrite, then longer and longer sequences.
     let mut frontier: Vec<(Vec<Step>, State)> = Vec::new();
-    for (site, state) in &starts {
+    for (site, state) in &starts.launches {
         for rewrite in of_launches() {
             let option = option_for(rewrite.id, &mut random);
             let step = Step {
@@ -207,6 +239,19 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
             extend(session, &mut found, &mut frontier, &from, step, ordered);
         }
     }
+    for (site, id, state) in &starts.places {
+        let step = Step {
+            site: *site,
+            id: (*id).to_owned(),
+            option: None,
+        };
+        let from = From {
+            done: &[],
+            other: None,
+            state,
+        };
+        extend(session, &mut found, &mut frontier, &from, step, ordered);
+    }
     for _ in 1..wish.steps {
         // Every way to go on is as good as another, and there are many: some of them.
         let mut ways = Vec::new();
@@ -214,10 +259,11 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
             let Some(last) = steps.last() else { continue };
             let unused = of_launches().filter(|r| !steps.iter().any(|s| s.id == r.id && s.site == last.site));
             ways.extend(unused.map(|rewrite| (at, last.site, rewrite.id)));
-            let others = starts
-                .iter()
-                .filter(|(site, _)| *site != 0 && steps.iter().all(|s| s.site != *site));
+            let untouched = |site: u32| site != 0 && steps.iter().all(|s| s.site != site);
+            let others = starts.launches.iter().filter(|(site, _)| untouched(*site));
             ways.extend(others.flat_map(|(site, _)| of_launches().map(move |r| (at, *site, r.id))));
+            let places = starts.places.iter().filter(|(site, ..)| untouched(*site));
+            ways.extend(places.map(|(site, id, _)| (at, *site, *id)));
         }
         let mut next = Vec::new();
         while ways.len() > wish.variants {
@@ -228,7 +274,7 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
         for (at, site, id) in ways {
             let (steps, state) = &frontier[at];
             let same = steps.last().is_some_and(|last| last.site == site);
-            let other = starts.iter().find(|(s, _)| !same && *s == site).map(|(_, state)| state);
+            let other = if same { None } else { starts.state(site, id) };
             let step = Step {
                 site,
                 id: id.to_owned(),
@@ -262,8 +308,9 @@ pub fn replay(session: &mut Session, printed: &Printed, steps: &[Step]) -> Resul
         let mut done: Vec<Step> = Vec::new();
         let mut current: Option<State> = None;
         for step in steps {
-            let start = starts.iter().find(|(site, _)| *site == step.site).map(|(_, s)| s);
-            let Some(start) = start else { return Ok(None) };
+            let Some(start) = starts.state(step.site, &step.id) else {
+                return Ok(None);
+            };
             let same = done.last().is_some_and(|last| last.site == step.site);
             let state = current.as_ref().unwrap_or(start).clone();
             let other = (!same && current.is_some()).then_some(start);
@@ -338,11 +385,20 @@ fn device_launches<'db>(host: &'db Host, file: SourceFile) -> Vec<(LaunchId<'db>
     found
 }
 
-/// Verdicts on everything, and where each launch stands.
-fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -> Vec<(u32, State)> {
+/// The places of a file for which a diagnostic names a rewrite.
+fn places_of(host: &Host, file: SourceFile, id: &str) -> Vec<TextRange> {
+    let all = diagnostics(host.db(), file).into_iter();
+    all.filter(|d| d.rewrites.contains(&id))
+        .map(|d| d.place.range)
+        .collect()
+}
+
+/// Verdicts on everything, and where each launch and each place of a diagnostic stands.
+fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -> Starts {
     let host = session.host(&printed.files);
     let db = host.db();
-    let mut starts = Vec::new();
+    let mut starts = Starts::default();
+    let mut number = PLACES;
     for file_name in printed.files.keys() {
         let Some(file) = host.file(&path(file_name)) else {
             continue;
@@ -388,7 +444,7 @@ fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -
                     reasons,
                 });
             }
-            starts.push((
+            starts.launches.push((
                 site,
                 State {
                     files: printed.files.clone(),
@@ -397,9 +453,33 @@ fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -
                 },
             ));
         }
+        for id in OF_PLACES {
+            for range in places_of(host, file, id) {
+                let Some(rewrite) = rewrite_by_id(id) else { continue };
+                let place = FileRange { file, range };
+                let (verdict, reasons) = match Verdict::of(&rewrite.apply(db, place, &Options::default())) {
+                    Verdict::Eligible => ("eligible", Vec::new()),
+                    Verdict::Assumes(reasons) => ("assumes", texts(&reasons)),
+                    Verdict::Ineligible(reasons) => ("ineligible", texts(&reasons)),
+                };
+                found.said.push(Said {
+                    site: number,
+                    id: rewrite.id,
+                    verdict,
+                    reasons,
+                });
+                let state = State {
+                    files: printed.files.clone(),
+                    file: file_name.clone(),
+                    range,
+                };
+                starts.places.push((number, rewrite.id, state));
+                number += 1;
+            }
+        }
     }
     for (site, file, _) in &printed.launches {
-        if !starts.iter().any(|(s, _)| s == site) {
+        if !starts.launches.iter().any(|(s, _)| s == site) {
             found.mistakes.push(Mistake {
                 steps: Vec::new(),
                 what: format!("the launch of site {site} in {file} is not found"),
@@ -467,7 +547,7 @@ fn extend(
 type Applied = Result<Option<(State, Vec<String>)>, String>;
 
 fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step: &Step) -> Applied {
-    let rewrite = launch_rewrite(&step.id).ok_or_else(|| format!("there is no rewrite {}", step.id))?;
+    let rewrite = rewrite_by_id(&step.id).ok_or_else(|| format!("there is no rewrite {}", step.id))?;
     let host = session.host(&state.files);
     let db = host.db();
     let place = other.unwrap_or(state);
@@ -478,7 +558,15 @@ fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step:
     if let (Some(value), Some(spec)) = (&step.option, rewrite.options.first()) {
         options.0.insert(spec.name.to_owned(), value.clone());
     }
-    let all = device_launches(host, file);
+    let all: Vec<(At<'_>, TextRange)> = if rewrite.target.is_launch() {
+        let launches = device_launches(host, file).into_iter();
+        launches.map(|(id, range)| (At::from(id), range)).collect()
+    } else {
+        let places = places_of(host, file, rewrite.id).into_iter();
+        places
+            .map(|range| (At::from(FileRange { file, range }), range))
+            .collect()
+    };
     let here = match other {
         Some(other) => {
             let text = other.files.get(&other.file).map_or("", String::as_str);
@@ -494,14 +582,17 @@ fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step:
             exact.or_else(|| all.iter().find(|(_, range)| overlaps(range)))
         }
     };
-    let Some((id, range)) = here else { return Ok(None) };
-    let applied = rewrite.apply(db, *id, &options);
+    let Some((at, range)) = here else { return Ok(None) };
+    let applied = rewrite.apply(db, *at, &options);
     // Once is enough: `check` is asked of programs as they were written.
     let verdict = match &applied {
         Ok(edit) if state.files.contains_key(HEADER) && edit.assumptions.is_empty() => Verdict::Eligible,
         Ok(edit) if state.files.contains_key(HEADER) => Verdict::Assumes(edit.assumptions.clone()),
         Err(refusal) if state.files.contains_key(HEADER) => Verdict::Ineligible(refusal.0.clone()),
-        _ => rewrite.verdict(db, *id, &options),
+        _ => match at {
+            At::Launch(id) => rewrite.verdict(db, *id, &options),
+            At::Place(_) => Verdict::of(&applied),
+        },
     };
     let edit = match (applied, verdict) {
         (Ok(edit), Verdict::Eligible) if edit.assumptions.is_empty() => edit,

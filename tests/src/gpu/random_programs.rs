@@ -238,6 +238,10 @@ pub fn run(options: &Options) -> Result<bool> {
                     if !options.features.is_empty() && !program.features.iter().any(wanted) {
                         continue;
                     }
+                    // No compiler of today takes a wait in a kernel.
+                    if program.waits > 0 {
+                        continue;
+                    }
                     if begun.fetch_add(1, Ordering::Relaxed) >= options.programs {
                         return;
                     }

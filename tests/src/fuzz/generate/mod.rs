@@ -5,6 +5,7 @@
 //! changes, what its launching thread has written before the launch, or what a grid before it in the same stream has written.
 //! Programs that rely on such an order say so in [`Program::ordered_sites`]: there, what rewrites assume of it is false.
 
+mod allocated;
 mod bound;
 mod caller;
 mod child;
@@ -13,7 +14,9 @@ mod cycles;
 mod declared;
 mod fission;
 mod hidden;
+mod hoisted;
 mod host;
+mod host_rounds;
 mod launch;
 mod meant;
 mod names;
@@ -29,6 +32,7 @@ mod selves;
 mod shape;
 mod tickets;
 mod unshown;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +40,10 @@ use super::ast::{Expr, Function, Item, Layout, Param, Program};
 use super::random::Random;
 use plan::{Buffer, Kernel};
 use scope::{Helper, Scope};
+
+/// What chooses the programs with something for rewrites of places, and the like, and how many of a hundred they are; half of them have nothing else.
+const PLACES: u64 = 0x0070_6c61_6365_7321;
+const WITH_PLACES: u64 = 24;
 
 /// The program of a seed.
 pub fn generate(seed: u64) -> Program {
@@ -48,6 +56,7 @@ pub fn generate(seed: u64) -> Program {
     generator.countings(seed);
     generator.unseen(seed);
     generator.rounds(seed);
+    generator.places(seed);
     generator.bodies();
     generator.main();
     generator.finish()
@@ -96,6 +105,8 @@ struct Generator {
     unfound: BTreeMap<String, String>,
     /// What the names of included files end with.
     suffix: Option<&'static str>,
+    /// See [`Program::waits`].
+    waits: usize,
 }
 
 impl Generator {
@@ -135,12 +146,17 @@ impl Generator {
             main: Vec::new(),
             unfound: BTreeMap::new(),
             suffix: None,
+            waits: 0,
         }
     }
 
     /// What there is to run. Some programs have something that nobody sees who only looks at the launching function and at what it
     /// names; that may be all there is. Chosen by a sequence of its own: programs without it are what they would be without this.
     fn kernels(&mut self, seed: u64) {
+        let (mut places, alone) = (Random::new(seed ^ PLACES), 50);
+        if places.chance(WITH_PLACES) && places.chance(alone) {
+            return;
+        }
         let mut random = Random::new(seed ^ 0x0075_6e73_6565_6e21);
         let chosen = random.chance(35);
         if !chosen || random.chance(30) {
@@ -248,6 +264,22 @@ impl Generator {
         }
     }
 
+    /// Some programs have what rewrites of places are for: waits, loops of the host; memory that kernels allocate; arguments that can't be
+    /// moved. Chosen by a sequence of its own, too.
+    fn places(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ PLACES);
+        if random.chance(WITH_PLACES) {
+            let others = std::mem::replace(&mut self.random, random);
+            match self.random.below(5) {
+                0 => self.host_rounds(),
+                1 => self.allocated(),
+                2 => self.hoisted(),
+                _ => self.waits(),
+            }
+            self.random = others;
+        }
+    }
+
     fn feature(&mut self, name: &'static str) {
         self.features.insert(name);
     }
@@ -332,6 +364,7 @@ impl Generator {
             two_dimensional: self.two_dimensional,
             beyond_the_grammar: self.beyond_the_grammar,
             unfound: self.unfound,
+            waits: self.waits,
         }
     }
 }
@@ -372,6 +405,37 @@ mod tests {
         }
         let missing: Vec<&&str> = wanted.iter().filter(|f| !found.contains(*f)).collect();
         assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn what_stands_at_places_is_generated() {
+        let wanted = [
+            "wait for child grids",
+            "wait in a loop",
+            "two waits",
+            "error of a wait",
+            "launch behind a wait",
+            "launch in a branch before a wait",
+            "tail launch before a wait",
+            "value kept over a wait",
+            "effect before a wait",
+            "address kept over a wait",
+            "variable that changes before a wait",
+            "shared memory kept over a wait",
+            "reference kept over a wait",
+            "loop that a result of children ends",
+            "loop of the host",
+            "loop of the host with two kernels",
+            "loop of the host in a stream",
+            "loop of the host that breaks",
+            "grid that changes in a loop of the host",
+            "barrier in a kernel of a loop of the host",
+            "memory that a kernel allocates",
+            "threads that don't allocate",
+            "allocations of nothing",
+            "argument whose name means something else at the top",
+        ];
+        all_are_generated(&wanted);
     }
 
     #[test]
