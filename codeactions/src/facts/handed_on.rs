@@ -20,7 +20,8 @@ use crate::facts::site::Site;
 
 /// The accesses by which the grids of a launch and those of another one, by index, hand something on: one writes and the other one reads
 /// through the same pointer. `None` where the arguments may say that they work on different parts of the memory (`begin` of one and
-/// `middle` of the other), or where no thread comes to both launches.
+/// `middle` of the other), or where no thread comes to both launches. So do a grid that leads a pointer of the file elsewhere and one that
+/// works through it.
 pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     let (db, function) = (site.db, site.parent);
     let theirs = launches(db, function).get(other as usize)?;
@@ -29,16 +30,21 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
         args_of_all(site, &flow, site.facts, theirs),
         args_of_all(site, &flow, theirs, site.facts),
     );
-    let between = between(site, theirs);
-    let covered = covers(site, &site.facts.args, &args, between) || covers(site, &theirs.args, &own, between);
-    if !waits(site, between) && !covered {
-        return None;
-    }
     let (a, b) = (
         *flow.expr_block.get(&site.facts.expr)?,
         *flow.expr_block.get(&theirs.expr)?,
     );
     if a != b && !flow.leads(a, b) && !flow.leads(b, a) {
+        return None;
+    }
+    // Where a pointer leads, no argument says.
+    let led = repointed(site, site.facts, theirs).or_else(|| repointed(site, theirs, site.facts).map(|(w, r)| (r, w)));
+    if let Some((first, second)) = led {
+        return Some(Dependence::Conflict(first, second));
+    }
+    let between = between(site, theirs);
+    let covered = covers(site, &site.facts.args, &args, between) || covers(site, &theirs.args, &own, between);
+    if !waits(site, between) && !covered {
         return None;
     }
     let (mine, others) = (
@@ -56,11 +62,8 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
         kind: access.kind,
         meets: true,
     };
-    if let Some((first, second)) = pair(&mine, &others).or_else(|| pair(&others, &mine).map(|(w, r)| (r, w))) {
-        return Some(Dependence::Conflict(touch(first), touch(second)));
-    }
-    let own = repointed(site, site.facts, theirs).or_else(|| repointed(site, theirs, site.facts).map(|(w, r)| (r, w)));
-    own.map(|(first, second)| Dependence::Conflict(first, second))
+    let pair = pair(&mine, &others).or_else(|| pair(&others, &mine).map(|(w, r)| (r, w)));
+    pair.map(|(first, second)| Dependence::Conflict(touch(first), touch(second)))
 }
 
 /// A global pointer that the kernel of one launch changes, and through which that of the other one works.

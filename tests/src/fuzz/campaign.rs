@@ -109,9 +109,12 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
     let bar = bar(plan);
     let shrinking = Mutex::new(BTreeSet::new());
     let problem: Mutex<Option<io::Error>> = Mutex::new(None);
+    let running = Running::default();
     std::thread::scope(|scope| {
+        scope.spawn(|| running.watch(&bar));
         for _ in 0..plan.jobs.max(1) {
             scope.spawn(|| {
+                let _worker = running.worker();
                 let mut session = Session::default();
                 loop {
                     let late = plan.time.is_some_and(|time| begin.elapsed() >= time);
@@ -127,6 +130,7 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
                     if !plan.features.is_empty() && !program.features.iter().any(wanted) {
                         continue;
                     }
+                    let _seed = running.seed(seed);
                     let checked = match emulator {
                         Some(emulator) => check(&mut session, emulator, &program, seed, &plan.settings),
                         None => dry(&mut session, &program, seed, &plan.settings),
@@ -137,7 +141,7 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
                     bar.inc(1);
                     for failure in checked.failures {
                         let kind = failure.kind();
-                        bar.println(format!("seed {seed}: {kind}"));
+                        say(&bar, &format!("seed {seed}: {kind}"));
                         let first = shrinking.lock().is_ok_and(|mut kinds| kinds.insert(kind.clone()));
                         if let Ok(mut summary) = summary.lock() {
                             *summary.failures.entry(failure.class).or_default() += 1;
@@ -170,6 +174,78 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
     let mut summary = summary.into_inner().unwrap_or_default();
     summary.seconds = begin.elapsed().as_secs_f64();
     Ok((summary, found.into_inner().unwrap_or_default()))
+}
+
+/// A line above the bar, or where there is none to be seen.
+fn say(bar: &ProgressBar, line: &str) {
+    if bar.is_hidden() {
+        eprintln!("{line}");
+    } else {
+        bar.println(line);
+    }
+}
+
+/// The programs that are being tried, so that one that takes for ever is known by its seed.
+#[derive(Default)]
+struct Running {
+    seeds: Mutex<BTreeMap<u64, Instant>>,
+    workers: AtomicU64,
+    begun: AtomicBool,
+}
+
+/// A thread that tries programs, while it lives.
+struct Worker<'a>(&'a Running);
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        self.0.workers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A program that is being tried, while this lives.
+struct Tried<'a>(&'a Running, u64);
+
+impl Drop for Tried<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut seeds) = self.0.seeds.lock() {
+            seeds.remove(&self.1);
+        }
+    }
+}
+
+impl Running {
+    /// A program that takes longer is told.
+    const LONG: Duration = Duration::from_secs(90);
+
+    fn worker(&self) -> Worker<'_> {
+        self.workers.fetch_add(1, Ordering::Relaxed);
+        self.begun.store(true, Ordering::Relaxed);
+        Worker(self)
+    }
+
+    fn seed(&self, seed: u64) -> Tried<'_> {
+        if let Ok(mut seeds) = self.seeds.lock() {
+            seeds.insert(seed, Instant::now());
+        }
+        Tried(self, seed)
+    }
+
+    /// Tells each program that takes long, once, until all threads are done.
+    fn watch(&self, bar: &ProgressBar) {
+        let mut told = BTreeSet::new();
+        while !self.begun.load(Ordering::Relaxed) || self.workers.load(Ordering::Relaxed) > 0 {
+            std::thread::sleep(Duration::from_millis(20));
+            let Ok(seeds) = self.seeds.lock() else { return };
+            for (seed, since) in seeds.iter() {
+                if since.elapsed() >= Self::LONG && told.insert(*seed) {
+                    say(
+                        bar,
+                        &format!("seed {seed} has been tried for {} s", Self::LONG.as_secs()),
+                    );
+                }
+            }
+        }
+    }
 }
 
 fn bar(plan: &Plan) -> ProgressBar {
