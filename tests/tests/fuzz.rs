@@ -39,6 +39,7 @@ fn random_programs() {
         },
         progress: false,
         commit: None,
+        late: |_| (),
     };
     let (summary, found) = campaign::run(&plan, Some(emulator)).unwrap();
     let stories: Vec<String> = found
@@ -75,6 +76,7 @@ fn rewrites_of_places_are_tried() {
             },
             progress: false,
             commit: None,
+            late: |_| (),
         };
         let (summary, found) = campaign::run(&plan, None).unwrap();
         assert!(found.is_empty(), "{}", summary.text(false));

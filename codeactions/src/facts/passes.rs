@@ -1,12 +1,15 @@
 //! Passes over the same memory: all grids of a launch read and change the same elements, as in the steps of a sort or of a transform. The
 //! stream's order is then meant, or at least that they run one at a time.
 
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+
 use gridfuse_analysis::facts::dependence::{Access, Kind, Polynomial, Root, Symbol, own_footprint};
 use gridfuse_analysis::facts::launch::{Child, Operand};
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::walk::all_in_expr;
-use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, body};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::facts::called_again::same_in_all_calls;
 use crate::facts::site::Site;
@@ -49,6 +52,8 @@ pub fn passes<'db>(site: &Site<'db>, grids: Grids) -> Option<(Access<'db>, Acces
         kernel,
         body: &code,
         varying: varying.map(|(index, _)| index).collect(),
+        of_thread: variables_of_thread(&code),
+        known: RefCell::default(),
     };
     let changes = |kind: Kind| matches!(kind, Kind::Write(None) | Kind::Update { .. });
     let reads = |kind: Kind| matches!(kind, Kind::Read | Kind::Update { .. });
@@ -68,6 +73,10 @@ struct View<'b, 'db> {
     kernel: FunctionItem<'db>,
     body: &'b Body,
     varying: Vec<u32>,
+    /// Variables whose values come of built-in variables.
+    of_thread: HashSet<BindingId>,
+    /// How variables depend on it, as far as that has been asked for; nothing for one that is being looked at.
+    known: RefCell<HashMap<BindingId, Option<Depends>>>,
 }
 
 /// How a value depends on what differs between the iterations.
@@ -115,8 +124,8 @@ impl View<'_, '_> {
     fn tells_threads_apart(&self, symbol: &Symbol) -> bool {
         match symbol {
             Symbol::Builtin(builtin, _) => matches!(builtin, Builtin::ThreadIdx | Builtin::BlockIdx),
-            Symbol::Opaque(expr) => self.reads_thread(*expr, DEPTH),
-            Symbol::Variable(binding) => self.is_of_thread(*binding, DEPTH),
+            Symbol::Opaque(expr) => self.reads_thread(*expr),
+            Symbol::Variable(binding) => self.of_thread.contains(binding),
             _ => false,
         }
     }
@@ -126,8 +135,8 @@ impl View<'_, '_> {
             let depends = factors.iter().map(|factor| self.symbol(factor)).max();
             let of_thread = factors.iter().any(|factor| match factor {
                 Symbol::Builtin(..) => true,
-                Symbol::Opaque(expr) => self.reads_thread(*expr, DEPTH),
-                Symbol::Variable(binding) => self.is_of_thread(*binding, DEPTH),
+                Symbol::Opaque(expr) => self.reads_thread(*expr),
+                Symbol::Variable(binding) => self.of_thread.contains(binding),
                 _ => false,
             });
             mixed(depends.unwrap_or(Depends::No), of_thread && factors.len() > 1)
@@ -164,7 +173,7 @@ impl View<'_, '_> {
             ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => self.computed(*a, depth).max(self.computed(*b, depth)),
             ExprKind::Binary(_, a, b) => {
                 let both = self.computed(*a, depth).max(self.computed(*b, depth));
-                let of_thread = self.reads_thread(*a, depth) || self.reads_thread(*b, depth);
+                let of_thread = self.reads_thread(*a) || self.reads_thread(*b);
                 mixed(both, of_thread && !self.reads_memory(expr))
             }
             ExprKind::Logical { lhs, rhs, .. } => self.computed(*lhs, depth).max(self.computed(*rhs, depth)),
@@ -182,12 +191,12 @@ impl View<'_, '_> {
         })
     }
 
-    fn reads_thread(&self, expr: ExprId, depth: u32) -> bool {
+    fn reads_thread(&self, expr: ExprId) -> bool {
         all_in_expr(self.body, expr)
             .into_iter()
             .any(|part| match &self.body.expr(part).kind {
                 ExprKind::Name(Name::Builtin(_)) => true,
-                ExprKind::Name(Name::Local(binding)) => self.is_of_thread(*binding, depth),
+                ExprKind::Name(Name::Local(binding)) => self.of_thread.contains(binding),
                 _ => false,
             })
     }
@@ -207,27 +216,68 @@ impl View<'_, '_> {
             let varies = self.varying.contains(&(index as u32));
             return if varies { Depends::Chooses } else { Depends::No };
         }
-        let Some(depth) = depth.checked_sub(1) else {
-            return Depends::Chooses;
-        };
-        let all = self
-            .values(binding)
-            .into_iter()
-            .map(|value| self.computed(value, depth));
-        all.max().unwrap_or(Depends::Chooses)
-    }
-
-    fn is_of_thread(&self, binding: BindingId, depth: u32) -> bool {
-        let Some(depth) = depth.checked_sub(1) else {
-            return false;
-        };
-        let mut values = self.values(binding).into_iter();
-        values.any(|value| self.reads_thread(value, depth))
+        // One that is made of itself may be anything.
+        let known = self.known.borrow().get(&binding).copied();
+        match (known, depth.checked_sub(1)) {
+            (Some(known), _) => known.unwrap_or(Depends::Chooses),
+            (None, None) => Depends::Chooses,
+            (None, Some(depth)) => {
+                self.known.borrow_mut().insert(binding, None);
+                let values = self.values(binding).into_iter();
+                let depends = values.map(|value| self.computed(value, depth)).max();
+                let depends = depends.unwrap_or(Depends::Chooses);
+                self.known.borrow_mut().insert(binding, Some(depends));
+                depends
+            }
+        }
     }
 }
 
-/// How variables are followed at most.
-const DEPTH: u32 = 12;
+/// Variables whose values come of built-in variables, also by way of others.
+fn variables_of_thread(body: &Body) -> HashSet<BindingId> {
+    let mut found = HashSet::new();
+    // Which variables each one goes into.
+    let mut into: HashMap<BindingId, Vec<BindingId>> = HashMap::new();
+    let mut gives = |binding: BindingId, value: ExprId, found: &mut HashSet<BindingId>| {
+        for part in all_in_expr(body, value) {
+            match &body.expr(part).kind {
+                ExprKind::Name(Name::Builtin(_)) => {
+                    found.insert(binding);
+                }
+                ExprKind::Name(Name::Local(other)) => into.entry(*other).or_default().push(binding),
+                _ => {}
+            }
+        }
+    };
+    for stmt in &body.stmts {
+        if let StmtKind::Decl(declared) = &stmt.kind {
+            for declaration in declared {
+                if let Some(value) = declaration.init {
+                    gives(declaration.binding, value, &mut found);
+                }
+            }
+        }
+    }
+    for expr in &body.exprs {
+        if let ExprKind::Assign { place, value, .. } = &expr.kind
+            && let ExprKind::Name(Name::Local(binding)) = body.expr(body.strip_parens(*place)).kind
+        {
+            gives(binding, *value, &mut found);
+        }
+    }
+    let mut left: Vec<BindingId> = found.iter().copied().collect();
+    while let Some(binding) = left.pop() {
+        for next in into.get(&binding).into_iter().flatten() {
+            if found.insert(*next) {
+                left.push(*next);
+            }
+        }
+    }
+    found
+}
+
+/// How deep expressions and variables are followed at most.
+const DEPTH: u32 = 32;
 
 /// A product or a quotient of what differs between iterations and of the number of the thread chooses no part of the memory.
 fn mixed(depends: Depends, of_thread: bool) -> Depends {

@@ -120,6 +120,19 @@ fn run(arguments: &Arguments) -> Result<bool> {
     Ok(found.is_empty())
 }
 
+/// Some programs take for ever: what the others came to is known.
+fn late(summary: &campaign::Summary) {
+    print!("{}", summary.text(false));
+    std::process::exit(3);
+}
+
+fn late_json(summary: &campaign::Summary) {
+    if let Ok(text) = serde_json::to_string_pretty(summary) {
+        println!("{text}");
+    }
+    std::process::exit(3);
+}
+
 fn plan(arguments: &Arguments) -> Plan {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let unlimited = arguments.seconds.is_none() && arguments.programs.is_none();
@@ -141,6 +154,7 @@ fn plan(arguments: &Arguments) -> Plan {
         },
         progress: true,
         commit: arguments.commit.clone(),
+        late: if arguments.json { late_json } else { late },
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Plan {
     pub progress: bool,
     /// The commit that is tried, for the record.
     pub commit: Option<String>,
+    /// Called once with what there is, where programs take so long that nobody should wait for them: a minute beyond the time.
+    pub late: fn(&Summary),
 }
 
 /// What came of all programs.
@@ -111,7 +113,14 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
     let problem: Mutex<Option<io::Error>> = Mutex::new(None);
     let running = Running::default();
     std::thread::scope(|scope| {
-        scope.spawn(|| running.watch(&bar));
+        scope.spawn(|| {
+            running.watch(&bar, plan.time.map(|time| begin + time), || {
+                if let Ok(mut summary) = summary.lock() {
+                    summary.seconds = begin.elapsed().as_secs_f64();
+                    (plan.late)(&summary);
+                }
+            });
+        });
         for _ in 0..plan.jobs.max(1) {
             scope.spawn(|| {
                 let _worker = running.worker();
@@ -230,19 +239,24 @@ impl Running {
         Tried(self, seed)
     }
 
-    /// Tells each program that takes long, once, until all threads are done.
-    fn watch(&self, bar: &ProgressBar) {
+    /// Tells each program that takes long, once, until all threads are done; and when the time is over for good.
+    fn watch(&self, bar: &ProgressBar, mut end: Option<Instant>, late: impl Fn()) {
         let mut told = BTreeSet::new();
         while !self.begun.load(Ordering::Relaxed) || self.workers.load(Ordering::Relaxed) > 0 {
             std::thread::sleep(Duration::from_millis(20));
-            let Ok(seeds) = self.seeds.lock() else { return };
-            for (seed, since) in seeds.iter() {
-                if since.elapsed() >= Self::LONG && told.insert(*seed) {
-                    say(
-                        bar,
-                        &format!("seed {seed} has been tried for {} s", Self::LONG.as_secs()),
-                    );
+            if let Ok(seeds) = self.seeds.lock() {
+                for (seed, since) in seeds.iter() {
+                    if since.elapsed() >= Self::LONG && told.insert(*seed) {
+                        say(
+                            bar,
+                            &format!("seed {seed} has been tried for {} s", Self::LONG.as_secs()),
+                        );
+                    }
                 }
+            }
+            if end.is_some_and(|end| end.elapsed() >= Duration::from_secs(60)) {
+                end = None;
+                late();
             }
         }
     }
