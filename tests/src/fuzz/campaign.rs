@@ -101,7 +101,7 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
     let next = AtomicU64::new(plan.seed);
     let stop = AtomicBool::new(false);
     let summary = Mutex::new(Summary {
-        command: std::env::args().skip(1).collect::<Vec<_>>().join(" "),
+        command: command(),
         commit: plan.commit.clone(),
         schedules: plan.settings.schedules,
         first_seed: plan.seed,
@@ -183,6 +183,15 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
     let mut summary = summary.into_inner().unwrap_or_default();
     summary.seconds = begin.elapsed().as_secs_f64();
     Ok((summary, found.into_inner().unwrap_or_default()))
+}
+
+/// The arguments of the command, without the place where failures go.
+fn command() -> String {
+    let all: Vec<String> = std::env::args().skip(1).collect();
+    let keep = all.iter().position(|word| word == "--keep");
+    let is_place = |index: usize| keep.is_some_and(|at| index == at || index == at + 1);
+    let words = all.iter().enumerate().filter(|(index, _)| !is_place(*index));
+    words.map(|(_, word)| word.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// A line above the bar, or where there is none to be seen.

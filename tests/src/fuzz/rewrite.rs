@@ -387,7 +387,7 @@ fn device_launches<'db>(host: &'db Host, file: SourceFile) -> Vec<(LaunchId<'db>
 
 /// The places of a file for which a diagnostic names a rewrite.
 fn places_of(host: &Host, file: SourceFile, id: &str) -> Vec<TextRange> {
-    let all = diagnostics(host.db(), file).into_iter();
+    let all = diagnostics(host.db(), file).iter();
     all.filter(|d| d.rewrites.contains(&id))
         .map(|d| d.place.range)
         .collect()

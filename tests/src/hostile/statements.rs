@@ -1,6 +1,6 @@
 //! Functions of many statements, variables, branches and accesses.
 
-use super::{Files, Hostile, around, times};
+use super::{Files, Hostile, around, one, times};
 
 /// The projects of this file.
 pub fn all() -> Vec<Hostile> {
@@ -116,6 +116,11 @@ pub fn all() -> Vec<Hostile> {
             |d| chain(500_000 / d, "i = n", " < i", ";"),
         ),
         hostile(
+            "values-1000",
+            "A variable of a child that 1,000 statements make of itself.",
+            |d| values(1_000 / d),
+        ),
+        hostile(
             "strings-500000",
             "500,000 string literals, one behind the other.",
             |d| chain(500_000 / d, "const char *s = \"\"", " \"a\"", ";"),
@@ -146,6 +151,20 @@ fn variables(count: usize) -> Files {
     around(&format!(
         "  int v0 = i;\n{}  n = v{count};",
         times(count, |k| format!("  int v{} = v{k} + 1;\n", k + 1))
+    ))
+}
+
+fn values(count: usize) -> Files {
+    let made = "    sum = (sum * 3 + sum) % 7;\n".repeat(count);
+    let child = format!(
+        "__global__ void child(const int *in, unsigned *out, int n) {{\n  for (int i = threadIdx.x; i < n; i += blockDim.x) {{\n    \
+         int sum = 0;\n{made}    if (i < 12 && n % 2 == 0) atomicAdd(&out[sum & 15], (unsigned)in[5]);\n    \
+         else sum = max(sum, in[sum & 255] / 7);\n  }}\n}}\n"
+    );
+    let parent = "__global__ void parent(int *in, unsigned *out, int n) {\n  for (int k = threadIdx.x; k < n; k += blockDim.x)\n    \
+                  if (n % 5 > 0) child<<<1, 16>>>(in, out, n % 5);\n}\n";
+    one(format!(
+        "{child}{parent}void host(int *in, unsigned *out) {{ parent<<<2, 32>>>(in, out, 7); }}\n"
     ))
 }
 
