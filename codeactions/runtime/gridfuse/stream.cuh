@@ -535,8 +535,10 @@ private:
             static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
         const unsigned long long before =
             atomicAdd(&arena_.state(arena_.turn_, segment).cursor, step);
-        if (detail::blocks_in(before) + blocks > UINT_MAX) __trap();
-        if constexpr (MayBeFull) room_ = detail::launches_in(before) < arena_.capacity_;
+        const bool room = detail::launches_in(before) < arena_.capacity_;
+        // What finds no room isn't run from here, however much it is.
+        if (room && detail::blocks_in(before) + blocks > UINT_MAX) __trap();
+        if constexpr (MayBeFull) room_ = room;
         return before;
     }
 
