@@ -15,6 +15,7 @@ use gridfuse_analysis::facts::launch::{
 use gridfuse_analysis::facts::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::{ExprId, StmtId, body};
+use gridfuse_codeactions::api::assumption::Assumed;
 use gridfuse_codeactions::api::refusal::Ineligible;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Launches, Options, Target, Verdict};
@@ -42,15 +43,6 @@ pub struct Describe<'a> {
     pub path: &'a dyn Fn(&Path) -> String,
     /// An edit takes a rewrite back since which nobody has touched the program.
     pub is_untouched: &'a dyn Fn(&SourceEdit) -> bool,
-}
-
-/// Verdict and reasons in words.
-pub fn verdict_parts(verdict: Verdict) -> (&'static str, Vec<Reason>) {
-    match verdict {
-        Verdict::Eligible => ("eligible", Vec::new()),
-        Verdict::Assumes(reasons) => ("assumes", reasons),
-        Verdict::Ineligible(reasons) => ("ineligible", reasons),
-    }
 }
 
 /// Who launches, in words.
@@ -122,11 +114,29 @@ impl<'a> Describe<'a> {
         schema::Note {
             text: reason.text.clone(),
             place: reason.place.map(|place| self.place(place)),
+            assumption: None,
         }
     }
 
-    fn reasons(&self, reasons: &[Reason]) -> Vec<schema::Note> {
-        reasons.iter().map(|reason| self.reason(reason)).collect()
+    /// Something that is taken for granted.
+    pub fn assumed(&self, assumed: &Assumed) -> schema::Note {
+        schema::Note {
+            assumption: Some(assumed.kind.id()),
+            ..self.reason(&assumed.reason)
+        }
+    }
+
+    fn all_assumed(&self, all: &[Assumed]) -> Vec<schema::Note> {
+        all.iter().map(|assumed| self.assumed(assumed)).collect()
+    }
+
+    /// Verdict and reasons in words.
+    fn verdict_parts(&self, verdict: &Verdict) -> (&'static str, Vec<schema::Note>) {
+        match verdict {
+            Verdict::Eligible => ("eligible", Vec::new()),
+            Verdict::Assumes(all) => ("assumes", self.all_assumed(all)),
+            Verdict::Ineligible(reasons) => ("ineligible", reasons.iter().map(|reason| self.reason(reason)).collect()),
+        }
     }
 
     fn cause(&self, function: FunctionItem<'_>, cause: &Cause) -> schema::Note {
@@ -134,6 +144,7 @@ impl<'a> Describe<'a> {
         schema::Note {
             text: cause.text.clone(),
             place: known.then(|| self.place(place_in(self.db, function, cause.span))),
+            assumption: None,
         }
     }
 
@@ -378,7 +389,7 @@ impl<'a> Describe<'a> {
                         true => "eligible",
                         false => "assumes",
                     },
-                    reasons: self.reasons(&edit.assumptions),
+                    reasons: self.all_assumed(&edit.assumptions),
                     refuted: false,
                     plan: None,
                     may_gain: true,
@@ -423,13 +434,13 @@ impl<'a> Describe<'a> {
                     (rewrite.verdict(self.db, site.id, &Options::default()), None)
                 };
                 let refuted = verdict.assumes_any(&against);
-                let (verdict, reasons) = verdict_parts(verdict);
+                let (verdict, reasons) = self.verdict_parts(&verdict);
                 schema::RewriteVerdict {
                     rewrite: rewrite.id,
                     title: title_at(self.db, rewrite, site.id),
                     verdict,
                     refuted,
-                    reasons: self.reasons(&reasons),
+                    reasons,
                     plan,
                     may_gain: may_gain(self.db, site.id, rewrite.id),
                 }
@@ -441,12 +452,12 @@ impl<'a> Describe<'a> {
     fn replacement(&self, wait: FileRange) -> Option<schema::RewriteVerdict> {
         let fix = rewrite_by_id(REPLACES_WAIT).filter(|_| is_wait(self.db, wait))?;
         let verdict = Verdict::of(&fix.apply(self.db, wait, &Options::default()));
-        let (verdict, reasons) = verdict_parts(verdict);
+        let (verdict, reasons) = self.verdict_parts(&verdict);
         Some(schema::RewriteVerdict {
             rewrite: fix.id,
             title: fix.title.into(),
             verdict,
-            reasons: self.reasons(&reasons),
+            reasons,
             refuted: false,
             plan: None,
             may_gain: true,
@@ -507,12 +518,12 @@ impl<'a> Describe<'a> {
                     }
                 };
                 // Nobody is to be talked into what is known to be wrong; `explain` tells of it. And what optimizes may do what another does.
-                if edit.assumptions.iter().any(|reason| refuted.contains(reason))
+                if edit.assumptions.iter().any(|assumed| refuted.contains(&assumed.reason))
                     || edits.iter().any(|other| other.is_twin_of(&edit))
                 {
                     return None;
                 }
-                let assumptions = self.reasons(&edit.assumptions);
+                let assumptions = self.all_assumed(&edit.assumptions);
                 edits.push(edit);
                 let place = self.place(place);
                 let at = format!("{}:{}", place.start.line, place.start.column);
@@ -554,6 +565,7 @@ impl<'a> Describe<'a> {
                 .map(|related| schema::Note {
                     text: related.message.clone(),
                     place: Some(self.place(related.place)),
+                    assumption: None,
                 })
                 .collect(),
             help: diagnostic.help.clone(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gridfuse_analysis::base::closest::closest;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_codeactions::api::assumption::Assumed;
 use gridfuse_codeactions::api::copy::copy_of;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
@@ -84,7 +85,7 @@ pub fn apply(
     let mut targets: Vec<TextRange> = device.map(|site| site.place.range).collect();
     let mut host = copy_of(db).ok_or_else(Vec::new)?;
     let mut creates = BTreeMap::new();
-    let mut assumptions: Vec<Reason> = Vec::new();
+    let mut assumptions: Vec<Assumed> = Vec::new();
     for rewrite in steps {
         let mut refusals: Vec<String> = Vec::new();
         let mut left = Vec::new();
@@ -123,10 +124,15 @@ pub fn apply(
                 host.set_file(&path, text);
             }
             creates.extend(edit.creates);
-            for reason in edit.assumptions {
-                if !assumptions.iter().any(|known| known.text == reason.text) {
+            for assumed in &edit.assumptions {
+                let is_known = |known: &Assumed| known.reason.text == assumed.reason.text;
+                if !assumptions.iter().any(is_known) {
                     // Its place may be in a text that nobody has seen.
-                    assumptions.push(Reason { place: None, ..reason });
+                    let without_place = |reason: &Reason| Reason {
+                        place: None,
+                        ..reason.clone()
+                    };
+                    assumptions.push(assumed.with(without_place));
                 }
             }
         }

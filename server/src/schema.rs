@@ -56,6 +56,9 @@ pub struct Note {
     pub text: String,
     /// Where.
     pub place: Option<Place>,
+    /// Of what kind it is, where a rewrite takes it for granted: an id of `list`'s assumptions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumption: Option<&'static str>,
 }
 
 /// What `check` prints.
@@ -509,6 +512,8 @@ pub struct ListReport {
     pub diagnostics: Vec<ListedDiagnostic>,
     /// Every rewrite.
     pub rewrites: Vec<ListedRewrite>,
+    /// Everything that rewrites may take for granted.
+    pub assumptions: Vec<ListedAssumption>,
 }
 
 /// A kind of diagnostic.
@@ -536,6 +541,17 @@ pub struct ListedRewrite {
     pub doc: &'static str,
     /// Its options.
     pub options: Vec<ListedOption>,
+}
+
+/// A kind of assumption.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ListedAssumption {
+    /// Its id.
+    pub id: &'static str,
+    /// What is taken for granted, in few words.
+    pub title: &'static str,
+    /// Markdown.
+    pub doc: &'static str,
 }
 
 /// An option of a rewrite.

@@ -10,6 +10,7 @@ use gridfuse_analysis::base::db::{Database, Db, Workspace};
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
+use gridfuse_codeactions::api::assumption::{self, Assumed};
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::source_edit::{SourceEdit, TextEdit, apply_to_text};
 use gridfuse_codeactions::runtime::HEADER_NAME;
@@ -194,11 +195,11 @@ pub fn back(db: &Database, steps: &[Step], path: &Path, place: TextRange) -> Opt
 }
 
 /// What taking a step back takes for granted where something else has changed since.
-pub fn others_need_nothing() -> Reason {
-    Reason {
+pub fn others_need_nothing() -> Assumed {
+    assumption::OTHER_EDITS.of(Reason {
         text: "what has changed in other files since then doesn't need the code as the rewrite left it".to_owned(),
         place: None,
-    }
+    })
 }
 
 /// The lines of the first function of a text that has this name and a body.

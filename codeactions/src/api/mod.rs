@@ -1,5 +1,6 @@
 //! What a rewrite is, what it answers with, and how several are applied one after the other.
 
+pub mod assumption;
 pub mod copy;
 pub mod outcome;
 pub mod refusal;

@@ -6,6 +6,7 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{LaunchId, launches};
 
+use crate::api::assumption::Assumed;
 use crate::api::refusal::refuse;
 use crate::api::refusal::{Ineligible, Reason};
 use crate::api::source_edit::SourceEdit;
@@ -16,7 +17,7 @@ pub enum Verdict {
     /// Every behaviour of the result is a behaviour of the original.
     Eligible,
     /// The same if these things hold, which only the programmer knows.
-    Assumes(Vec<Reason>),
+    Assumes(Vec<Assumed>),
     /// Not applicable.
     Ineligible(Vec<Reason>),
 }
@@ -34,7 +35,7 @@ impl Verdict {
     /// Whether it assumes one of these, which the code contradicts ([`refuted`](crate::facts::order::refuted)): then nobody is to be talked
     /// into it.
     pub fn assumes_any(&self, contradicted: &[Reason]) -> bool {
-        matches!(self, Verdict::Assumes(reasons) if reasons.iter().any(|reason| contradicted.contains(reason)))
+        matches!(self, Verdict::Assumes(all) if all.iter().any(|assumed| contradicted.contains(&assumed.reason)))
     }
 
     /// Whether it can be applied, and assumes none of these.

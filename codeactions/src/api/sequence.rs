@@ -11,6 +11,7 @@ use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::host::Host;
 
+use crate::api::assumption::Assumed;
 use crate::api::copy::Copy;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
@@ -38,7 +39,7 @@ pub struct Sequence<'db> {
     /// The kernel that it launched.
     child: Option<String>,
     creates: BTreeMap<PathBuf, Arc<str>>,
-    assumptions: Vec<Reason>,
+    assumptions: Vec<Assumed>,
     steps: usize,
 }
 
@@ -105,42 +106,43 @@ impl<'db> Sequence<'db> {
         let launch = launch.ok_or_else(|| refuse("no launch is left", Some(self.origin)))?;
         let facts = launches(db, launch.function).get(launch.index as usize);
         let child = facts.and_then(|facts| facts.kernel_name.as_deref());
+        let here = self.here(host, child);
         match rewrite.edit(db, launch, options) {
             Ok(edit) => Ok(SourceEdit {
-                assumptions: self.here(host, &edit.assumptions, child),
+                assumptions: edit.assumptions.iter().map(|assumed| assumed.with(&here)).collect(),
                 ..edit
             }),
-            Err(Ineligible(reasons)) => Err(Ineligible(self.here(host, &reasons, child))),
+            Err(Ineligible(reasons)) => Err(Ineligible(reasons.iter().map(here).collect())),
         }
     }
 
     /// Remembers what a step creates and takes for granted.
     fn note(&mut self, edit: SourceEdit) {
         self.creates.extend(edit.creates);
-        for reason in edit.assumptions {
-            if !self.assumptions.iter().any(|known| known.text == reason.text) {
-                self.assumptions.push(reason);
+        for assumed in edit.assumptions {
+            let is_known = |known: &Assumed| known.reason.text == assumed.reason.text;
+            if !self.assumptions.iter().any(is_known) {
+                self.assumptions.push(assumed);
             }
         }
     }
 
     /// Reasons of a step in the copy, with places, lines and the child's name in the workspace itself: later steps speak of texts
     /// that nobody has seen. `child`: the kernel that is launched now.
-    fn here(&self, host: &Host, reasons: &[Reason], child: Option<&str>) -> Vec<Reason> {
+    fn here(&self, host: &Host, child: Option<&str>) -> impl Fn(&Reason) -> Reason {
         let renamed = child.map(without_arguments).zip(self.child.as_deref());
         let renamed = renamed.map(|(now, before)| (format!("`{now}`"), format!("`{before}`")));
-        let lines = self.lines(host);
-        let map = |reason: &Reason| {
+        let (lines, origin) = (self.lines(host), self.origin);
+        move |reason| {
             let text = with_lines(&reason.text, &lines);
             Reason {
                 text: match &renamed {
                     Some((now, before)) => text.replace(now, before),
                     None => text,
                 },
-                place: reason.place.map(|_| self.origin),
+                place: reason.place.map(|_| origin),
             }
-        };
-        reasons.iter().map(map).collect()
+        }
     }
 
     /// The numbers of the lines that have stayed the same: as they are now, and as they were.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gridfuse_analysis::base::span::TextRange;
 
-use crate::api::refusal::Reason;
+use crate::api::assumption::Assumed;
 
 /// Replacement of one range of the original text.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
@@ -26,7 +26,7 @@ pub struct SourceEdit {
     /// Files to create (not overwritten where they exist with the same content).
     pub creates: BTreeMap<PathBuf, Arc<str>>,
     /// What the result takes for granted; shown with the action.
-    pub assumptions: Vec<Reason>,
+    pub assumptions: Vec<Assumed>,
 }
 
 impl SourceEdit {

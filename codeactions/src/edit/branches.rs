@@ -6,11 +6,12 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::extents::functions_near;
 use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 
 /// What edits take for granted of such groups: that the branch which is compiled now is the one that is compiled.
-pub fn assumptions(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Vec<Reason> {
-    let mut found: Vec<Reason> = Vec::new();
+pub fn assumptions(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Vec<Assumed> {
+    let mut found: Vec<Assumed> = Vec::new();
     // Our own header is replaced as a whole.
     for (file, ranges) in edited.iter().filter(|(file, _)| !is_runtime_header(db, *file)) {
         for range in ranges {
@@ -22,7 +23,7 @@ pub fn assumptions(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Vec<
                     }
                     let text = file.text(db);
                     let line = text.get(group.start as usize..).and_then(|rest| rest.lines().next());
-                    let reason = Reason {
+                    let assumed = assumption::CONDITIONS_AS_NOW.of(Reason {
                         text: format!(
                             "`{}` is decided as it is now: its other branches keep their code",
                             line.unwrap_or("#if").trim()
@@ -31,9 +32,9 @@ pub fn assumptions(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Vec<
                             file: *file,
                             range: group,
                         }),
-                    };
-                    if !found.contains(&reason) {
-                        found.push(reason);
+                    });
+                    if !found.contains(&assumed) {
+                        found.push(assumed);
                     }
                 }
             }

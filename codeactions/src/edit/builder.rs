@@ -8,6 +8,7 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 
+use crate::api::assumption::Assumed;
 use crate::api::refusal::Reason;
 use crate::api::refusal::{Ineligible, refuse};
 use crate::api::sequence::difference;
@@ -25,7 +26,7 @@ pub struct EditBuilder<'db> {
     db: &'db dyn Db,
     files: BTreeMap<PathBuf, FileEdits>,
     creates: BTreeMap<PathBuf, Arc<str>>,
-    assumptions: Vec<Reason>,
+    assumptions: Vec<Assumed>,
     refused: Vec<Reason>,
     headers: Vec<Header>,
 }
@@ -178,9 +179,9 @@ impl<'db> EditBuilder<'db> {
     }
 
     /// Notes something that the result takes for granted.
-    pub fn assume(&mut self, reason: Reason) {
-        if !self.assumptions.contains(&reason) {
-            self.assumptions.push(reason);
+    pub fn assume(&mut self, assumed: Assumed) {
+        if !self.assumptions.contains(&assumed) {
+            self.assumptions.push(assumed);
         }
     }
 
@@ -203,11 +204,11 @@ impl<'db> EditBuilder<'db> {
         }
         let ranges = |of: &FileEdits| of.edits.iter().map(|edit| edit.range).collect();
         let edited: Vec<_> = self.files.values().map(|of| (of.file, ranges(of))).collect();
-        if let Some(reason) = defaulted::assumption(self.db, &edited) {
-            self.assume(reason);
+        if let Some(assumed) = defaulted::assumption(self.db, &edited) {
+            self.assume(assumed);
         }
-        for reason in branches::assumptions(self.db, &edited) {
-            self.assume(reason);
+        for assumed in branches::assumptions(self.db, &edited) {
+            self.assume(assumed);
         }
         let mut edits = BTreeMap::new();
         for (path, file) in self.files {

@@ -13,12 +13,13 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 
 /// What an edit takes for granted of such macros: those that the functions use in which something is edited, or who launches these.
-pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Option<Reason> {
+pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Option<Assumed> {
     let mut todo: Vec<FunctionItem<'_>> = Vec::new();
     for (file, ranges) in edited {
         for range in ranges {
@@ -52,12 +53,14 @@ pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Optio
         }
     }
     let list: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
-    (!list.is_empty()).then(|| Reason {
-        text: format!(
-            "no command line defines {}: the value that the program gives it counts",
-            list.join(" or ")
-        ),
-        place: None,
+    (!list.is_empty()).then(|| {
+        assumption::MACRO_VALUES.of(Reason {
+            text: format!(
+                "no command line defines {}: the value that the program gives it counts",
+                list.join(" or ")
+            ),
+            place: None,
+        })
     })
 }
 

@@ -13,6 +13,7 @@ use gridfuse_analysis::hir::Type;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 
+use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -120,10 +121,10 @@ pub fn keep(
     let assume_optimized = |edit: &mut EditBuilder<'_>, left: u64| {
         if needed.is_too_large_for_debugging(left) {
             let registers = needed.debugging.map_or("more".to_owned(), |n| format!("up to {n}"));
-            edit.assume(Reason {
+            edit.assume(assumption::NO_DEBUG_BUILD.of(Reason {
                 text: format!("`{title}` isn't compiled for debugging (-G), where what launches needs {registers} registers of a thread's {left}"),
                 place,
-            });
+            }));
         }
     };
     match (bounds(function.db, function.item, head(function), function.start), needed.optimized) {
@@ -134,10 +135,10 @@ pub fn keep(
         // All that a function may have.
         (Bounds::Registers(Some(MOST_REGISTERS)), _) => {}
         (Bounds::Registers(Some(left)), Some(_)) => assume_optimized(edit, left),
-        (Bounds::Registers(_), _) => edit.assume(Reason {
+        (Bounds::Registers(_), _) => edit.assume(assumption::ENOUGH_REGISTERS.of(Reason {
             text: format!("the launch bounds of `{title}` leave enough registers for what launches (or ptxas will say that they don't)"),
             place,
-        }),
+        })),
         (Bounds::Nothing, Some(_)) => {
             let Some(threads) = launches.and_then(largest_block) else {
                 return;
@@ -190,7 +191,7 @@ pub fn assume_enough<'db>(
         return;
     }
     let name = function.item.signature(db).name_span.shift(function.start);
-    edit.assume(Reason {
+    edit.assume(assumption::ENOUGH_REGISTERS.of(Reason {
         text: format!(
             "blocks of `{}` have at most {SMALL_BLOCK} threads (the rewritten kernel may need more registers)",
             function.name()
@@ -199,7 +200,7 @@ pub fn assume_enough<'db>(
             file: function.file,
             range: name,
         }),
-    });
+    }));
 }
 
 /// `__launch_bounds__` for a kernel that takes the place of a child which has none: it takes some registers more than the child, and a

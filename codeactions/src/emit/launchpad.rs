@@ -1,5 +1,6 @@
 //! The kernels that the host launches in place of the device: the template arguments of `gridfuse::launchpad_for`.
 
+use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -101,13 +102,13 @@ pub fn host_waits<'db>(
     for kernel in listed {
         kernel.refuse_unnamed(host, refusals);
     }
-    edit.assume(Reason {
+    edit.assume(assumption::HOST_MAY_WAIT.of(Reason {
         text: format!(
             "the host may wait where it launches `{parent}` until that is done (nothing before it in the stream waits for what the \
              host does later), and no other thread of the host launches into the stream meanwhile"
         ),
         place: here,
-    });
+    }));
 }
 
 /// `first` and what of `kernels` isn't in it.

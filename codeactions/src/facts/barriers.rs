@@ -16,6 +16,7 @@ use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 
@@ -28,7 +29,7 @@ pub fn refuse_divergent<'db>(
     effects: &Effects,
     settled: bool,
     refusals: &mut Refusals,
-) -> Vec<Reason> {
+) -> Vec<Assumed> {
     let so = "so a block can't go on to the next block's work";
     refuse_divergent_so(db, worker, name, so, effects, settled, refusals)
 }
@@ -42,7 +43,7 @@ pub fn refuse_divergent_so<'db>(
     effects: &Effects,
     settled: bool,
     refusals: &mut Refusals,
-) -> Vec<Reason> {
+) -> Vec<Assumed> {
     let mut search = Search {
         db,
         settled,
@@ -98,7 +99,7 @@ struct Search<'db> {
     /// Places where a function with barriers runs in another way than by a call of its name: a member function, an operator. Another call
     /// of it, or of what it calls, says nothing of that one.
     unclear: Vec<(FileRange, String)>,
-    assumes: Vec<Reason>,
+    assumes: Vec<Assumed>,
 }
 
 impl<'db> Search<'db> {
@@ -155,12 +156,14 @@ impl<'db> Search<'db> {
             }
             match divergence {
                 Some(found) if found.level <= needed => {
-                    self.assumes.extend(found.assumes.iter().map(|cause| Reason {
-                        text: cause.text.clone(),
-                        place: Some(FileRange {
-                            file,
-                            range: cause.span.shift(function.start(db)),
-                        }),
+                    self.assumes.extend(found.assumes.iter().map(|cause| {
+                        assumption::THREADS_MEET.of(Reason {
+                            text: cause.text.clone(),
+                            place: Some(FileRange {
+                                file,
+                                range: cause.span.shift(function.start(db)),
+                            }),
+                        })
                     }));
                 }
                 Some(found) => {

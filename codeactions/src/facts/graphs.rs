@@ -10,6 +10,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::mentions::mentions_word;
 use gridfuse_analysis::hir::resolve::other_mentions;
 
+use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token, TokenKind};
@@ -112,13 +113,13 @@ pub fn keep(host: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>
     }
     let clear = instantiations.len() == 1 && stays(&text, &tokens);
     if !clear {
-        edit.assume(Reason {
+        edit.assume(assumption::GRAPH_INSTANTIATED_ONCE.of(Reason {
             text: format!(
                 "graphs with the launch of `{parent}` are instantiated once at a time, aren't updated, and are no parts of others (as they \
                  have memory of their own)"
             ),
             place: Some(host.here()),
-        });
+        }));
     }
 }
 

@@ -5,6 +5,7 @@
 
 use gridfuse_analysis::facts::effects::Effects;
 
+use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -12,13 +13,13 @@ use crate::edit::builder::EditBuilder;
 /// Takes for granted that no launch fails of the function `name`, if it asks. `effects` are the function's.
 pub fn assume_none(name: &str, effects: &Effects, edit: &mut EditBuilder<'_>) {
     if let Some(found) = effects.errors.first() {
-        edit.assume(Reason {
+        edit.assume(assumption::NO_LAUNCH_FAILS.of(Reason {
             text: format!(
                 "no CUDA call fails in `{name}`, and no launch has zero blocks: `{name}` checks {}",
                 found.what
             ),
             place: Some(found.place),
-        });
+        }));
     }
 }
 

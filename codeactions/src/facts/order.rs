@@ -15,6 +15,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::stream_ordered::stream_ordered;
 use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 
+use crate::api::assumption::{self, Assumed, Assumption};
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -62,12 +63,12 @@ impl AtOnce {
 }
 
 /// Assumes them, or refuses what the code contradicts.
-fn require(all: Vec<Assumption>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
-    for Assumption { reason, against } in all {
+fn require(all: Vec<Claim>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    for Claim { assumed, against } in all {
         if against == Against::Contradicts {
-            refusals.add(reason.text, reason.place);
+            refusals.add(assumed.reason.text, assumed.reason.place);
         } else {
-            edit.assume(reason);
+            edit.assume(assumed);
         }
     }
 }
@@ -89,9 +90,20 @@ const ONE_THREAD: &str = "have one dimension, so that one thread of a block laun
 /// What to do where grids aren't independent.
 const INSTEAD: &str = "use atomic operations, or give each grid memory of its own";
 
-struct Assumption {
-    reason: Reason,
+/// What is taken for granted, and what is known of that.
+struct Claim {
+    assumed: Assumed,
     against: Against,
+}
+
+impl Claim {
+    /// The same, as a claim of another kind.
+    fn about(self, kind: &'static Assumption) -> Claim {
+        Claim {
+            assumed: kind.of(self.assumed.reason),
+            ..self
+        }
+    }
 }
 
 /// Those assumptions of the launches of a function that the accesses which they name contradict for sure: one grid reads,
@@ -101,8 +113,8 @@ pub fn refuted<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Reason>
     let sites = ids.filter_map(|id| Site::new(db, id).ok());
     let all = sites.filter(|site| site.facts.stream == Stream::Null);
     all.flat_map(|site| assumptions(&site, &[]))
-        .filter(|assumption| assumption.against == Against::Speaks)
-        .map(|assumption| assumption.reason)
+        .filter(|claim| claim.against == Against::Speaks)
+        .map(|claim| claim.assumed.reason)
         .collect()
 }
 
@@ -118,7 +130,7 @@ enum Among {
 }
 
 /// The assumptions. `kept`: of which grids the rewrite keeps the order.
-fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
+fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Claim> {
     let child = site.child_name();
     let parent = site.parent_name();
     let known = known(site);
@@ -132,7 +144,7 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
         false => Vec::new(),
     };
     let of_others = later.iter().filter(|(other, _)| !single || !passes_by(site, *other));
-    let mut found: Vec<Assumption> = of_other_threads(site, of_others).into_iter().collect();
+    let mut found: Vec<Claim> = of_other_threads(site, of_others).into_iter().collect();
     let in_loop = known
         .and_then(|known| known.iterations.as_ref())
         .filter(|_| comes_again(site));
@@ -152,7 +164,9 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Assumption> {
         }
         found.extend(open(text, known.map(|k| &k.threads), true));
     } else if takes_flat_blocks(site.db, site.id) {
-        found.extend(open(flat_blocks(site).text, known.map(|k| &k.threads), false));
+        let flat = flat_blocks(site);
+        let claim = open(flat.reason.text, known.map(|k| &k.threads), false);
+        found.extend(claim.map(|claim| claim.about(flat.kind)));
     }
     if comes_again(site) && !kept.contains(&Among::Iterations) {
         let text = format!(
@@ -193,7 +207,7 @@ fn of_other_launches(
     kept: &[Among],
     later: &[(u32, Option<&Dependence<'_>>)],
     in_loop: Option<&Dependence<'_>>,
-) -> Vec<Assumption> {
+) -> Vec<Claim> {
     let known = known(site);
     let (child, parent) = (site.child_name(), site.parent_name());
     let mut found = Vec::new();
@@ -248,7 +262,7 @@ fn unless_proven(
     same: bool,
     in_loop: Option<&Dependence<'_>>,
     instead: &str,
-) -> Option<Assumption> {
+) -> Option<Claim> {
     if dependence.is_some_and(Dependence::is_none) {
         return None;
     }
@@ -275,8 +289,8 @@ fn unless_proven(
         },
     };
     let place = Some(site.here());
-    let reason = Reason { text, place };
-    Some(Assumption { reason, against })
+    let assumed = assumption::LAUNCHES_INDEPENDENT.of(Reason { text, place });
+    Some(Claim { assumed, against })
 }
 
 /// An assumption of which it isn't known whether it holds, with the accesses in sight that may contradict it. `in_loop`: what is known of
@@ -393,7 +407,7 @@ fn passes_by(site: &Site<'_>, other: u32) -> bool {
 fn of_other_threads<'a, 'db: 'a>(
     site: &Site<'_>,
     later: impl Iterator<Item = &'a (u32, Option<&'a Dependence<'db>>)> + Clone,
-) -> Option<Assumption> {
+) -> Option<Claim> {
     let all = launches(site.db, site.parent);
     let open = later.filter(|(_, found)| !found.is_some_and(Dependence::is_none));
     let names: BTreeSet<String> = open
@@ -413,29 +427,29 @@ fn of_other_threads<'a, 'db: 'a>(
     let adds = open.filter_map(|(_, found)| *found).find(|found| found.accumulates());
     Some(match adds {
         Some(Dependence::Conflict(a, b)) => contradicted(site, &text, &format!("{}; {INSTEAD}", both(site, a, b))),
-        _ => Assumption {
-            reason: Reason {
+        _ => Claim {
+            assumed: assumption::LAUNCHES_INDEPENDENT.of(Reason {
                 text,
                 place: all.get(first.0 as usize).map(|other| site.place(other.span)),
-            },
+            }),
             against: Against::Open,
         },
     })
 }
 
 /// What is wrong with an assumption about the iterations of a loop whose launches are given buffers by turns, or go over the same ones.
-fn in_turns(site: &Site<'_>, text: &str, iterations: Option<&Dependence<'_>>) -> Option<Assumption> {
+fn in_turns(site: &Site<'_>, text: &str, iterations: Option<&Dependence<'_>>) -> Option<Claim> {
     let but = against_iterations(site).filter(|_| !iterations.is_some_and(Dependence::is_none))?;
     Some(contradicted(site, text, &but))
 }
 
 /// An assumption that is wrong, and why.
-fn contradicted(site: &Site<'_>, text: &str, but: &str) -> Assumption {
-    Assumption {
-        reason: Reason {
+fn contradicted(site: &Site<'_>, text: &str, but: &str) -> Claim {
+    Claim {
+        assumed: assumption::LAUNCHES_INDEPENDENT.of(Reason {
             text: format!("{}: {but}", denied(text)),
             place: Some(site.here()),
-        },
+        }),
         against: Against::Contradicts,
     }
 }
@@ -490,12 +504,12 @@ fn instead(site: &Site<'_>, other: u32) -> String {
 }
 
 /// The assumption of a rewrite that relies on one thread of a block launching, where [`takes_flat_blocks`].
-pub fn flat_blocks(site: &Site<'_>) -> Reason {
+pub fn flat_blocks(site: &Site<'_>) -> Assumed {
     let (parent, child) = (site.parent_name(), site.child_name());
-    Reason {
+    assumption::ONE_DIMENSIONAL_BLOCKS.of(Reason {
         text: format!("blocks of `{parent}` {ONE_THREAD} grids of `{child}`"),
         place: Some(site.here()),
-    }
+    })
 }
 
 /// Memory that is set or copied in the stream of a launch, by the launching function and by those that call it or that it calls: what
@@ -524,13 +538,13 @@ pub fn stream_operations(site: &Site<'_>, refusals: &mut Refusals, edit: &mut Ed
         });
         match own {
             Some(own) if !shares_stream(&own.stream, &site.facts.stream) || own.dependence.is_none() => {}
-            Some(own) if !own.same_memory => edit.assume(Reason {
+            Some(own) if !own.same_memory => edit.assume(assumption::OPERATIONS_INDEPENDENT.of(Reason {
                 text: format!(
                     "grids of `{child}` are independent of `{}`, which `{parent}` puts into the same stream (a stream runs them in order)",
                     found.what
                 ),
                 place: Some(found.place),
-            }),
+            })),
             _ => refuse(found),
         }
     }
@@ -931,14 +945,14 @@ pub fn shared_stream(
     match iterations.filter(|_| only_iterations) {
         Some(Dependence::Conflict(a, b)) => {
             let but = both(site, a, b);
-            edit.assume(Reason {
+            edit.assume(assumption::LAUNCHES_INDEPENDENT.of(Reason {
                 text: format!("grids in `{stream}` are {why}; check it: {but}"),
                 place: Some(site.here()),
-            });
+            }));
         }
-        _ => edit.assume(Reason {
+        _ => edit.assume(assumption::LAUNCHES_INDEPENDENT.of(Reason {
             text: format!("grids in `{stream}` are {why}"),
             place: Some(site.here()),
-        }),
+        })),
     }
 }

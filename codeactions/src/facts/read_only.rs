@@ -10,6 +10,7 @@ use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::facts::effects::{Effects, Found};
 use gridfuse_analysis::hir::items::FunctionItem;
 
+use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -81,12 +82,12 @@ pub fn refuse_written<'db>(
             Some(load.place),
         );
     } else if let Some(load) = effects.read_only.first().or(effects.restricts.first()) {
-        edit.assume(Reason {
+        edit.assume(assumption::READ_ONLY_LOADS.of(Reason {
             text: format!(
                 "`{name}` writes nothing that it reads by {}, which may miss what the same kernel has written",
                 load.what
             ),
             place: Some(load.place),
-        });
+        }));
     }
 }

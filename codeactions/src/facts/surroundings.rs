@@ -6,6 +6,7 @@ use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 
+use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::facts::cluster::{Function, callers};
@@ -111,20 +112,20 @@ pub fn assume_nothing_else(site: &Site<'_>, errors: Errors, edit: &mut EditBuild
             launch_errors::assume_none(name, &effects, edit);
         }
         if let Some(unknown) = effects.unknown.first() {
-            edit.assume(Reason {
+            edit.assume(assumption::UNSEEN_CODE.of(Reason {
                 text: format!(
                     "unseen code that `{name}` runs ({}) leaves streams, child grids and errors alone",
                     unknown.what
                 ),
                 place: Some(unknown.place),
-            });
+            }));
         }
     }
     if callers.more {
         let parent = site.parent_name();
-        edit.assume(Reason {
+        edit.assume(assumption::UNSEEN_CODE.of(Reason {
             text: format!("unseen callers of `{parent}` leave its stream, its child grids and their errors alone"),
             place: Some(site.here()),
-        });
+        }));
     }
 }

@@ -16,6 +16,7 @@ use gridfuse_analysis::hir::special_members::Constructors;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 
+use crate::api::assumption;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -199,19 +200,21 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     }
     leftovers::refuse(db, &files, &families, refusals);
     refusals.check()?;
-    edit.assume(Reason {
-        text: "the device's heap has room for memory that stays until the last part of an allocation is given back"
-            .to_owned(),
-        place: None,
-    });
+    edit.assume(
+        assumption::HEAP_ROOM.of(Reason {
+            text: "the device's heap has room for memory that stays until the last part of an allocation is given back"
+                .to_owned(),
+            place: None,
+        }),
+    );
     if !complete {
-        edit.assume(Reason {
+        edit.assume(assumption::FREES_IN_SIGHT.of(Reason {
             text: format!(
                 "no code that isn't in sight frees what `{}` allocates",
                 site.parent_name()
             ),
             place: None,
-        });
+        }));
     }
     draft.finish()
 }

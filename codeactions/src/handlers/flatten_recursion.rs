@@ -7,6 +7,7 @@ use gridfuse_analysis::facts::launch::{Stream, launches};
 use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::{ExprId, StmtKind};
 
+use crate::api::assumption;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -296,7 +297,7 @@ fn refuse_kernel<'db>(
         .collect();
     if let Some(text) = pending::kept_by_one_grid(db, child.file, name, &others) {
         let place = Some(child.place());
-        edit.assume(Reason { text, place });
+        edit.assume(assumption::PENDING_LAUNCHES.of(Reason { text, place }));
     }
     let of_user = |m: &FileRange| !is_header(db, m.file);
     for mention in other_mentions(db, child.item).into_iter().filter(of_user).take(3) {

@@ -3,6 +3,7 @@
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, body};
 
+use crate::api::assumption;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -114,13 +115,13 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
             draft.refusals.add(text, Some(draft.site.here()));
             return draft.finish();
         }
-        edit.assume(Reason {
+        edit.assume(assumption::EMPTY_WORK.of(Reason {
             text: format!(
                 "`{}` does nothing when `{number}` is 0, whatever its grid",
                 site.child_name()
             ),
             place: Some(site.here()),
-        });
+        }));
     }
     let condition = condition(site, &wanted, ty.as_deref(), &number);
     let span = site.body.stmt(statement).span;

@@ -7,6 +7,7 @@ use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{ExprKind, Name, StmtKind, body};
 
+use crate::api::assumption;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::refuse;
@@ -187,10 +188,10 @@ fn raise(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         ));
     }
     let mut edit = EditBuilder::new(db);
-    edit.assume(Reason {
+    edit.assume(assumption::LIMIT_SET_FIRST.of(Reason {
         text: format!("no kernel has run when `{}` is called", host.parent_name()),
         place: Some(host.here()),
-    });
+    }));
     let open = host.parent.body_span(db).shift(host.start).start as usize + 1;
     let style = edit.style(host.file);
     let indent = format!("{}{}", style::indent_at(&host.text, host.start as usize), style.unit);
@@ -260,11 +261,11 @@ fn restore(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         return Err(refuse("no launch of the program is collected", Some(place)));
     }
     let mut edit = EditBuilder::new(db);
-    edit.assume(Reason {
+    edit.assume(assumption::PENDING_LAUNCHES.of(Reason {
         text: "no more than 2048 collected launches are pending at a time (one for each block of the parent with `PerBlock`)"
             .to_owned(),
         place: Some(place),
-    });
+    }));
     edit.delete_lines(FileRange {
         file: place.file,
         range: lowered.stmt(statement).span.shift(start),

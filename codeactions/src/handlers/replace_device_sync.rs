@@ -9,6 +9,7 @@ use gridfuse_analysis::facts::launch::{launches, pending_launch_limit};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -224,7 +225,7 @@ fn remove(wait: &Wait<'_>, waited: &Waited<'_>) -> Result<SourceEdit, Ineligible
 }
 
 /// Without the wait there are more launches at a time: more than may be?
-fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
+fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Assumed> {
     if waited.behind.is_empty() {
         return None;
     }
@@ -238,8 +239,8 @@ fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
         "without the wait the grids that `{}` launches one at a time pile up",
         wait.kernel()
     );
-    Some(Reason {
+    Some(assumption::PENDING_LAUNCHES.of(Reason {
         text: pending::most_pending(db, wait.file, &why),
         place: Some(wait.here()),
-    })
+    }))
 }

@@ -7,6 +7,7 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::host::Host;
 
 use super::{program, with_child};
+use crate::api::assumption::reasons;
 use crate::api::rewrite::Options;
 use crate::api::source_edit::apply;
 use crate::handlers::place_rewrite;
@@ -41,7 +42,7 @@ pub fn fix_beside(
     let read = |path: &Path| host.file(path).map(|f| f.text(host.db()).to_string());
     let new = apply(&edit, read).map_err(|e| vec![e.to_string()])?;
     let text = new.get(Path::new("/p/a.cu")).cloned().unwrap_or_default();
-    Ok((text, texts(&edit.assumptions)))
+    Ok((text, texts(&reasons(&edit.assumptions))))
 }
 
 #[track_caller]

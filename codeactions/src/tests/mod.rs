@@ -55,6 +55,7 @@ use gridfuse_analysis::facts::launch::{LaunchId, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 
+use crate::api::assumption::reasons;
 use crate::api::refusal::Reason;
 use crate::api::rewrite::{Options, Verdict};
 use crate::api::source_edit::SourceEdit;
@@ -148,7 +149,7 @@ pub fn rewrite_in(
                 !matches!(verdict, Verdict::Ineligible(_)),
                 "check refuses what apply does"
             );
-            let assumes = texts(&edit.assumptions);
+            let assumes = texts(&reasons(&edit.assumptions));
             let result = Rewritten {
                 files: result(&host, &edit, &names),
                 assumes,

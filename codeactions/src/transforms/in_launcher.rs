@@ -9,6 +9,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -139,7 +140,7 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
 }
 
 /// Refuses a child of which a grid can't run in the launching thread, one thread after the other; what that takes for granted.
-pub fn refuse_serial(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) -> Option<Reason> {
+pub fn refuse_serial(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) -> Option<Assumed> {
     let effects = effects(site.db, child.worker());
     if child.outlined.is_none() && meets(&effects) {
         refusals.add(
@@ -153,7 +154,7 @@ pub fn refuse_serial(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals
 
 /// The child reads what the kernel, of which it becomes a part, must not have written. What says `__restrict__` of a pointer says it of
 /// a kernel's or function's own accesses, which a grid's of its own weren't.
-fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<Reason> {
+fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<Assumed> {
     let db = site.db;
     let parent = match site.parent.signature(db).kernel {
         true => format!("`{}`", site.parent_name()),
@@ -164,12 +165,14 @@ fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<R
     } else {
         "anything"
     };
-    let writes_nothing = |what: &str, place: FileRange| Reason {
-        text: format!(
-            "{parent} writes {nothing} that `{}` reads by {what}, which may miss what the same kernel has written",
-            child.name
-        ),
-        place: Some(place),
+    let writes_nothing = |what: &str, place: FileRange| {
+        assumption::READ_ONLY_LOADS.of(Reason {
+            text: format!(
+                "{parent} writes {nothing} that `{}` reads by {what}, which may miss what the same kernel has written",
+                child.name
+            ),
+            place: Some(place),
+        })
     };
     if let Some(load) = effects.read_only.first() {
         return Some(writes_nothing(&load.what, load.place));
@@ -199,14 +202,14 @@ fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<R
         return Some(writes_nothing(&what, place));
     }
     let own = site.body.bindings.iter().find(|b| b.ty.restrict)?;
-    Some(Reason {
+    Some(assumption::READ_ONLY_LOADS.of(Reason {
         text: format!(
             "{parent} writes {nothing} that `{}` reads through another pointer: `{}` is __restrict__, so that it may miss what the \
              same kernel has written",
             child.name, own.name
         ),
         place: Some(site.place(own.span)),
-    })
+    }))
 }
 
 fn refuse_stream(site: &Site<'_>, grids: Grids, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {

@@ -1,5 +1,6 @@
 //! Launches that CUDA refuses, and whose grids would run all the same once they aren't launches any more.
 
+use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::edit::builder::EditBuilder;
 use crate::emit::launch_bounds;
@@ -28,7 +29,7 @@ fn assume_shared_memory(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuild
     if fits() == Some(true) {
         return;
     }
-    edit.assume(Reason {
+    edit.assume(assumption::LAUNCHES_ACCEPTED.of(Reason {
         text: format!(
             "CUDA accepts the launches of `{}`: `{}` bytes of shared memory are no more than 48 KiB, or than what the host allows (a grid \
              whose launch it refuses would run now)",
@@ -36,7 +37,7 @@ fn assume_shared_memory(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuild
             site.source(shared.span)
         ),
         place: Some(site.place(shared.span)),
-    });
+    }));
 }
 
 fn assume_block(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuilder<'_>) {
@@ -48,12 +49,12 @@ fn assume_block(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuilder<'_>) 
     if threads.zip(most).is_some_and(|(threads, most)| threads <= most) {
         return;
     }
-    edit.assume(Reason {
+    edit.assume(assumption::LAUNCHES_ACCEPTED.of(Reason {
         text: format!(
             "CUDA accepts the launches of `{}`: no block has more threads than its __launch_bounds__ allow (a grid whose launch it \
              refuses would run now)",
             child.name
         ),
         place: Some(site.place(site.facts.block.operand.span)),
-    });
+    }));
 }

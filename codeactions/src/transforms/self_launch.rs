@@ -9,6 +9,7 @@ use gridfuse_analysis::facts::launch::{
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, Type};
 
+use crate::api::assumption;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -286,13 +287,13 @@ pub fn bounds<'a, 'db>(
             format!("__launch_bounds__({threads}) ")
         }
         _ => {
-            edit.assume(Reason {
+            edit.assume(assumption::ENOUGH_REGISTERS.of(Reason {
                 text: format!(
                     "blocks of `{}` are small enough to have as many registers as its launches take",
                     child.name
                 ),
                 place: Some(child.place()),
-            });
+            }));
             String::new()
         }
     }

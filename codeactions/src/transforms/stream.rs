@@ -8,6 +8,7 @@ use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Bound, launch_counts};
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal, Type};
 
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -90,7 +91,7 @@ pub fn refuse_launch(site: &Site<'_>, refusals: &mut Refusals) {
 
 /// Refuses a launch of which nobody knows how often a thread comes there, where what finds no room can't run in that thread instead; what
 /// that takes for granted.
-pub fn refuse_without_room(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) -> Option<Reason> {
+pub fn refuse_without_room(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) -> Option<Assumed> {
     let mut reasons = Refusals::default();
     let assumed = in_launcher::refuse_serial(site, child, &mut reasons);
     if let Err(Ineligible(reasons)) = reasons.check() {
@@ -107,7 +108,7 @@ pub fn refuse_without_room(site: &Site<'_>, child: &Child<'_>, refusals: &mut Re
 
 /// Refuses a child whose blocks can't run one after the other in the same block; what that takes for granted. That none of them waits
 /// for another holds for every child whose launches are collected.
-pub fn refuse_child(child: &Child<'_>, refusals: &mut Refusals) -> Vec<Reason> {
+pub fn refuse_child(child: &Child<'_>, refusals: &mut Refusals) -> Vec<Assumed> {
     let effects = effects(child.db, child.worker());
     barriers::refuse_divergent(child.db, child.worker(), &child.name, &effects, false, refusals)
 }
@@ -220,12 +221,12 @@ pub fn follows<'db>(
     } else {
         String::new()
     };
-    edit.assume(Reason {
+    edit.assume(assumption::ONE_HOST_THREAD.of(Reason {
         text: format!(
             "no other thread of the host launches into the stream between `{parent}` and what follows it{memory}"
         ),
         place: here,
-    });
+    }));
 }
 
 /// `gridfuse::followed_by<…>(…)`, or what `by` says in its place, for a launch of the parent: `uniform` are the values of what all launches share, `launches` the

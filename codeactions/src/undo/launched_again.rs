@@ -13,6 +13,7 @@ use gridfuse_analysis::facts::launch::{LaunchFacts, Stream, launches, pending_la
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 
+use crate::api::assumption::{self, Assumed, Assumption};
 use crate::api::refusal::{Ineligible, Reason, refuse};
 use crate::facts::pending::{most_launched, most_pending};
 use crate::facts::surroundings::callers_of;
@@ -26,7 +27,7 @@ pub fn assumed(
     function: FunctionItem<'_>,
     launch: u32,
     place: FileRange,
-) -> Result<Vec<Reason>, Ineligible> {
+) -> Result<Vec<Assumed>, Ineligible> {
     let Some(facts) = launches(db, function).get(launch as usize) else {
         return Ok(Vec::new());
     };
@@ -45,10 +46,13 @@ pub fn assumed(
         ));
     }
     let behind = after(db, function).get(launch as usize).map(|after| &after.dependence);
-    let assumed = |what: String| Reason {
-        text: format!("{what} (its grid may start earlier or later than now)"),
-        place: Some(place),
+    let assumed = |kind: &'static Assumption, what: String| {
+        kind.of(Reason {
+            text: format!("{what} (its grid may start earlier or later than now)"),
+            place: Some(place),
+        })
     };
+    let at_another_time = |what: String| assumed(&assumption::OTHER_TIME, what);
     let code = |touch: &Touch<'_>| {
         let text = touch.function.text(db);
         let words: Vec<&str> = touch.span.text(&text).split_whitespace().collect();
@@ -62,7 +66,7 @@ pub fn assumed(
         )
     };
     let own = match behind {
-        Some(Dependence::Conflict(theirs, ours)) => Some(assumed(format!(
+        Some(Dependence::Conflict(theirs, ours)) => Some(at_another_time(format!(
             "`{parent}` doesn't need `{child}` to be done after the launch; check it: there {}",
             used(theirs, ours)
         ))),
@@ -73,19 +77,22 @@ pub fn assumed(
                     format!("neither `{parent}` nor what calls it needs a result of `{child}` or changes what it reads")
                 }
             };
-            Some(assumed(format!("after the launch, {who}")))
+            Some(at_another_time(format!("after the launch, {who}")))
         }
         None | Some(Dependence::None(_)) => beside(db, function, launch).map(|(theirs, ours)| {
-            assumed(format!(
+            at_another_time(format!(
                 "no other thread needs `{child}` to come later, or to be done; check it: {}",
                 used(&theirs, &ours)
             ))
         }),
     };
-    let others = in_another_stream(db, function, launch).map(assumed);
-    let failing = asks_for_errors(db, function, child).map(|text| Reason {
-        text,
-        place: Some(place),
+    let others = in_another_stream(db, function, launch);
+    let others = others.map(|what| assumed(&assumption::LAUNCHES_INDEPENDENT, what));
+    let failing = asks_for_errors(db, function, child).map(|text| {
+        assumption::NO_LAUNCH_FAILS.of(Reason {
+            text,
+            place: Some(place),
+        })
     });
     Ok(own.into_iter().chain(others).chain(failing).collect())
 }
@@ -105,16 +112,18 @@ fn asks_for_errors(db: &dyn Db, function: FunctionItem<'_>, child: &str) -> Opti
 
 /// What is taken for granted where a function has more launches than before: they may be more than can be pending at a time. Not where
 /// nobody knows how many there are and nobody has asked for another limit than there is anyway.
-pub fn room(db: &dyn Db, function: FunctionItem<'_>, why: &str, place: FileRange) -> Option<Reason> {
+pub fn room(db: &dyn Db, function: FunctionItem<'_>, why: &str, place: FileRange) -> Option<Assumed> {
     let file = function.file(db);
     let fits = match (most_launched(db, function), pending_launch_limit(db, file)) {
         (Some(sum), Some(limit)) => sum <= limit,
         (None, limit) => limit == Some(PENDING_LAUNCHES),
         (Some(_), None) => false,
     };
-    (!fits).then(|| Reason {
-        text: most_pending(db, file, why),
-        place: Some(place),
+    (!fits).then(|| {
+        assumption::PENDING_LAUNCHES.of(Reason {
+            text: most_pending(db, file, why),
+            place: Some(place),
+        })
     })
 }
 

@@ -31,6 +31,7 @@ use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{BindingId, ExprKind, Name, body};
 use gridfuse_analysis::host::Host;
 
+use crate::api::assumption::Assumed;
 use crate::api::copy::Copy;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
@@ -189,7 +190,7 @@ struct Stripped<'db> {
     overload: usize,
     layers: usize,
     /// What is taken for granted of the launches that were taken off: their grids may run at another time now.
-    assumed: Vec<Reason>,
+    assumed: Vec<Assumed>,
     /// Launches that were collected, or ran in the launching threads, are launches again.
     launches_again: bool,
 }
@@ -462,7 +463,7 @@ impl<'db> Stripped<'db> {
     }
 
     /// Applies the rewrite that is taken back in a way to a launch of the function; what it assumes.
-    fn put_on(&mut self, undo: Undo, options: &Options, index: u32) -> Result<Vec<Reason>, Ineligible> {
+    fn put_on(&mut self, undo: Undo, options: &Options, index: u32) -> Result<Vec<Assumed>, Ineligible> {
         let function = self.function.clone();
         self.put_on_launch(&function, undo, options, index)
     }
@@ -474,7 +475,7 @@ impl<'db> Stripped<'db> {
         undo: Undo,
         options: &Options,
         index: u32,
-    ) -> Result<Vec<Reason>, Ineligible> {
+    ) -> Result<Vec<Assumed>, Ineligible> {
         let here = self.place;
         let lost = || refuse("the launch is lost", Some(here));
         let edit = {
@@ -487,18 +488,19 @@ impl<'db> Stripped<'db> {
             }
             let launch = LaunchId { function, index };
             let applied = rewrite.apply(db, launch, options);
-            applied.map_err(|refusal| Ineligible(self.here(refusal.0)))?
+            applied.map_err(|refusal| Ineligible(refusal.0.iter().map(|reason| self.here(reason)).collect()))?
         };
         let before = texts(&self.copy.host);
         let read = |path: &Path| before.iter().find(|(p, _)| p == path).map(|(_, t)| t.clone());
         for (path, text) in apply(&edit, read).map_err(|_| lost())? {
             self.copy.host.set_file(&path, text);
         }
-        Ok(self.here(edit.assumptions))
+        let here = |assumed: &Assumed| assumed.with(|reason| self.here(reason));
+        Ok(edit.assumptions.iter().map(here).collect())
     }
 
     /// What a launch of the function takes for granted, now that it is one again.
-    fn launched_again(&self, launch: u32) -> Result<Vec<Reason>, Ineligible> {
+    fn launched_again(&self, launch: u32) -> Result<Vec<Assumed>, Ineligible> {
         let function = self.named(&self.function);
         function.map_or(Ok(Vec::new()), |f| {
             launched_again::assumed(self.copy.host.db(), f, launch, self.place)
@@ -512,10 +514,12 @@ impl<'db> Stripped<'db> {
         self.assumed.extend(assumption);
     }
 
-    /// Reasons whose places are in a text that nobody has seen.
-    fn here(&self, reasons: Vec<Reason>) -> Vec<Reason> {
-        let place = Some(self.place);
-        reasons.into_iter().map(|reason| Reason { place, ..reason }).collect()
+    /// A reason whose place is in a text that nobody has seen.
+    fn here(&self, reason: &Reason) -> Reason {
+        Reason {
+            place: Some(self.place),
+            ..reason.clone()
+        }
     }
 
     /// Notes what launches were in the beginning, where they have been collected again.
@@ -531,9 +535,9 @@ impl<'db> Stripped<'db> {
         }
     }
 
-    fn finish(self, mut assumptions: Vec<Reason>) -> Result<SourceEdit, Ineligible> {
+    fn finish(self, mut assumptions: Vec<Assumed>) -> Result<SourceEdit, Ineligible> {
         let further = self.assumed.iter().filter(|a| !assumptions.contains(a)).cloned();
-        let further: Vec<Reason> = further.collect();
+        let further: Vec<Assumed> = further.collect();
         assumptions.extend(further);
         Ok(SourceEdit {
             edits: self.copy.edits(),

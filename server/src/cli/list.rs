@@ -1,4 +1,4 @@
-//! `gridfuse list`: all diagnostics and rewrites.
+//! `gridfuse list`: all diagnostics and rewrites, and what rewrites may take for granted.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use clap::Args;
 use gridfuse_analysis::base::closest::closest;
 use gridfuse_analysis::diagnostics::KINDS;
+use gridfuse_codeactions::api::assumption::ASSUMPTIONS;
 use gridfuse_codeactions::api::rewrite::Rewrite;
 use gridfuse_codeactions::handlers::REWRITES;
 
@@ -13,12 +14,12 @@ use super::fitted_table::known_width;
 use super::output::json;
 use super::wrapped::hanging;
 use super::{CLEAN, CliError, CliResult, Format};
-use crate::schema::{self, ListReport, ListedDiagnostic, ListedOption, ListedRewrite};
+use crate::schema::{self, ListReport, ListedAssumption, ListedDiagnostic, ListedOption, ListedRewrite};
 
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Diagnostics and rewrites to print the complete page of; without any, all of them with a line each
+    /// Diagnostics, rewrites and assumptions to print the complete page of; without any, all of them with a line each
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     /// Print the complete pages of all
@@ -42,6 +43,14 @@ fn report() -> ListReport {
             })
             .collect(),
         rewrites: REWRITES.iter().map(listed).collect(),
+        assumptions: ASSUMPTIONS
+            .iter()
+            .map(|kind| ListedAssumption {
+                id: kind.id(),
+                title: kind.title(),
+                doc: kind.doc(),
+            })
+            .collect(),
     }
 }
 
@@ -60,20 +69,23 @@ fn listed(rewrite: &Rewrite) -> ListedRewrite {
     }
 }
 
-/// The report about some of the diagnostics and rewrites.
+/// The report about some of the diagnostics, rewrites and assumptions.
 fn only(ids: &[String], mut report: ListReport) -> Result<ListReport, CliError> {
     let diagnostics = report.diagnostics.iter().map(|kind| kind.id);
-    let known: BTreeSet<&str> = diagnostics.chain(report.rewrites.iter().map(|r| r.id)).collect();
+    let rewrites = report.rewrites.iter().map(|rewrite| rewrite.id);
+    let assumptions = report.assumptions.iter().map(|kind| kind.id);
+    let known: BTreeSet<&str> = diagnostics.chain(rewrites).chain(assumptions).collect();
     if let Some(id) = ids.iter().find(|id| !known.contains(id.as_str())) {
         let text = match closest(id, known.iter().copied()) {
-            Some(meant) => format!("no diagnostic and no rewrite is called `{id}`; did you mean `{meant}`?"),
-            None => format!("no diagnostic and no rewrite is called `{id}`; `gridfuse list` names them"),
+            Some(meant) => format!("no diagnostic, rewrite or assumption is called `{id}`; did you mean `{meant}`?"),
+            None => format!("no diagnostic, rewrite or assumption is called `{id}`; `gridfuse list` names them"),
         };
         return Err(text.into());
     }
     let named = |id: &str| ids.iter().any(|named| named == id);
     report.diagnostics.retain(|kind| named(kind.id));
     report.rewrites.retain(|rewrite| named(rewrite.id));
+    report.assumptions.retain(|kind| named(kind.id));
     Ok(report)
 }
 
@@ -116,7 +128,7 @@ fn overview(report: &ListReport, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "`gridfuse list ID` prints the page of one, `gridfuse list --all` those of all."
+        "`gridfuse list ID` prints the page of one, `gridfuse list --all` those of all, and of all that rewrites may assume."
     )
 }
 
@@ -174,6 +186,12 @@ fn pages(report: &ListReport, out: &mut dyn Write) -> io::Result<()> {
         if !rewrite.options.is_empty() {
             writeln!(out)?;
         }
+    }
+    if !report.assumptions.is_empty() {
+        writeln!(out, "# Assumptions\n")?;
+    }
+    for kind in &report.assumptions {
+        writeln!(out, "## {}: {}\n\n{}\n", kind.id, kind.title, nested(kind.doc))?;
     }
     Ok(())
 }

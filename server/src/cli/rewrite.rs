@@ -10,6 +10,7 @@ use gridfuse_analysis::base::closest::closest;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_codeactions::api::assumption::reasons;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Family, Options, Rewrite, Target};
 use gridfuse_codeactions::api::source_edit::{SourceEdit, map_range};
@@ -298,7 +299,7 @@ fn apply(
                 edit.assumptions.clear();
             }
             let title = format!("`{id}` is right only if what it assumes holds");
-            report(project, Level::NOTE, &title, place, &edit.assumptions);
+            report(project, Level::NOTE, &title, place, &reasons(&edit.assumptions));
             edit
         }
         Err(NoEdit::NoLaunch) => {

@@ -36,7 +36,11 @@ pub fn fixes(writing: &Writing<'_>, diagnostic: &Diagnostic, finding: &Finding) 
             Target::Place(_) => At::Place(diagnostic.place),
         };
         let edit = rewrite.apply(writing.db, at, &Options::default()).ok()?;
-        let assumed: Vec<&str> = edit.assumptions.iter().map(|reason| reason.text.as_str()).collect();
+        let assumed: Vec<&str> = edit
+            .assumptions
+            .iter()
+            .map(|assumed| assumed.reason.text.as_str())
+            .collect();
         let title = match assumed.is_empty() {
             true => fix.title.to_string(),
             false => format!("{}, which is right if {}", fix.title, assumed.join("; and ")),

@@ -313,6 +313,7 @@ mod tests {
         let note = |text: &&str| Note {
             text: text.to_string(),
             place: None,
+            assumption: None,
         };
         Fix {
             rewrite: "x",

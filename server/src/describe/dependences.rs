@@ -19,6 +19,7 @@ impl Describe<'_> {
         schema::Note {
             text: format!("{} `{}`", touch.kind.verb(), self.text(place)),
             place: Some(self.place(place)),
+            assumption: None,
         }
     }
 
@@ -71,6 +72,7 @@ impl Describe<'_> {
             places.push(schema::Note {
                 text: self.statement(function, span),
                 place: Some(self.place(place)),
+                assumption: None,
             });
         }
         if let Some((a, b)) = &doubt.pair {
@@ -121,6 +123,7 @@ impl Describe<'_> {
                 let note = schema::Note {
                     text: self.statement(site.id.function, *span),
                     place: Some(self.place(place)),
+                    assumption: None,
                 };
                 (
                     "carried",
@@ -156,6 +159,7 @@ impl Describe<'_> {
                 schema::Note {
                     text: how.because,
                     place: Some(self.place(place_in(self.db, prefix.child, *span))),
+                    assumption: None,
                 }
             };
             schema::HeadStart {

@@ -11,6 +11,7 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::in_recursion;
+use gridfuse_codeactions::api::assumption::Assumed;
 use gridfuse_codeactions::api::refusal::{Ineligible, Reason};
 use gridfuse_codeactions::api::rewrite::{Launches, Options, Rewrite, Target, Undo, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
@@ -389,8 +390,8 @@ fn of_launch(
                 Verdict::Ineligible(reasons) => {
                     Some(decisive(rewrite.id, reasons).map_or_else(String::new, |reason| brief(&reason.text)))
                 }
-                Verdict::Assumes(reasons) => {
-                    action.title = title(&own, reasons);
+                Verdict::Assumes(assumptions) => {
+                    action.title = title(&own, assumptions);
                     None
                 }
                 Verdict::Eligible => None,
@@ -571,8 +572,8 @@ fn kept_at(snapshot: &Snapshot, place: FileRange) -> Option<SourceEdit> {
 
 /// The title in a menu, with how many things the rewrite assumes: `Collect launches per block — 1 assumption`. What they are, the edit's
 /// annotation and the hover say.
-fn title(own: &str, assumptions: &[Reason]) -> String {
-    let texts: BTreeSet<&str> = assumptions.iter().map(|reason| reason.text.as_str()).collect();
+fn title(own: &str, assumptions: &[Assumed]) -> String {
+    let texts: BTreeSet<&str> = assumptions.iter().map(|assumed| assumed.reason.text.as_str()).collect();
     match texts.len() {
         0 => own.to_owned(),
         1 => format!("{own} — 1 assumption"),
@@ -642,6 +643,17 @@ fn edit(snapshot: &Snapshot, site: &LaunchSite<'_>, rewrite: &'static Rewrite) -
 
 /// An edit for the client, with the files that it creates where they aren't there yet. It's refused where it leads out of the workspace.
 pub fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Result<WorkspaceEdit> {
+    let assumed = edit.assumptions.iter().map(|assumed| assumed.reason.text.as_str());
+    workspace_edit_if(snapshot, edit, &assumed.collect::<Vec<_>>(), title)
+}
+
+/// The same of an edit that is right if something holds.
+pub fn workspace_edit_if(
+    snapshot: &Snapshot,
+    edit: &SourceEdit,
+    assumed: &[&str],
+    title: &str,
+) -> Result<WorkspaceEdit> {
     let bounds = snapshot.bounds();
     for path in edit.edits.keys() {
         bounds.check(path).map_err(|outside| failed(outside.to_string()))?;
@@ -661,7 +673,7 @@ pub fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Re
         .filter(|path| bounds.check(path).is_ok() && snapshot.knows_all_around(path))
         .collect();
     snapshot
-        .workspace_edit(edit, &creates, &deletes, title)
+        .workspace_edit(edit, &creates, &deletes, assumed, title)
         .ok_or_else(|| failed("the edit is of a file that is not known; save all files and try again".to_string()))
 }
 

@@ -95,6 +95,8 @@ struct Rewritten {
     edit: WorkspaceEdit,
     /// What the rewrites take for granted.
     assumptions: Vec<String>,
+    /// Of what kind each of that is: ids of `list`'s assumptions.
+    kinds: Vec<&'static str>,
 }
 
 /// The argument of [`EXPLAIN`].
@@ -216,7 +218,12 @@ fn rewrite(snapshot: &Snapshot, argument: &RewriteArgument) -> Result<Rewritten>
     snapshot.remember(&edit);
     Ok(Rewritten {
         edit: workspace_edit(snapshot, &edit, &argument.rewrites)?,
-        assumptions: edit.assumptions.into_iter().map(|reason| reason.text).collect(),
+        kinds: edit.assumptions.iter().map(|assumed| assumed.kind.id()).collect(),
+        assumptions: edit
+            .assumptions
+            .into_iter()
+            .map(|assumed| assumed.reason.text)
+            .collect(),
     })
 }
 

@@ -183,12 +183,13 @@ impl Snapshot {
     }
 
     /// An edit; `creates` are the files that aren't there yet, `deletes` those that nobody needs afterwards. With versions and creation of files where the client can, and with
-    /// what it assumes, under the name `label`. `None` when the edit is of a file that isn't known.
+    /// what it is `assumed` to need, under the name `label`. `None` when the edit is of a file that isn't known.
     pub fn workspace_edit(
         &self,
         edit: &SourceEdit,
         creates: &BTreeMap<PathBuf, Arc<str>>,
         deletes: &[PathBuf],
+        assumed: &[&str],
         label: &str,
     ) -> Option<WorkspaceEdit> {
         let mut edits: Vec<(Uri, Option<i32>, Vec<TextEdit>)> = Vec::new();
@@ -224,8 +225,7 @@ impl Snapshot {
                 ..WorkspaceEdit::default()
             });
         }
-        let assumptions: Vec<&str> = edit.assumptions.iter().map(|reason| reason.text.as_str()).collect();
-        let annotated = self.session.change_annotations && !assumptions.is_empty();
+        let annotated = self.session.change_annotations && !assumed.is_empty();
         let mut operations = Vec::new();
         for (uri, insert) in new {
             operations.push(DocumentChangeOperation::Op(ResourceOp::Create(CreateFile {
@@ -260,7 +260,7 @@ impl Snapshot {
                 let annotation = ChangeAnnotation {
                     label: label.to_string(),
                     needs_confirmation: Some(false),
-                    description: Some(format!("assumes {}", listed(&assumptions))),
+                    description: Some(format!("assumes {}", listed(assumed))),
                 };
                 HashMap::from([(ASSUMPTIONS.to_string(), annotation)])
             }),

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::sequence::difference;
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::{Error, Result};
 use tower_lsp_server::ls_types::{MessageActionItem, MessageType, WorkspaceEdit};
 
-use super::actions::{failed, workspace_edit};
+use super::actions::{failed, workspace_edit_if};
 use super::state::{Snapshot, State};
 use crate::measure::phrases::times;
 use crate::measure::tune::report::{ChangedText, TuneReport};
@@ -49,14 +48,7 @@ fn edit_of(
     assumptions: &[String],
     title: &str,
 ) -> Result<WorkspaceEdit> {
-    let assumption = |text: &String| Reason {
-        text: text.clone(),
-        place: None,
-    };
-    let mut edit = SourceEdit {
-        assumptions: assumptions.iter().map(assumption).collect(),
-        ..SourceEdit::default()
-    };
+    let mut edit = SourceEdit::default();
     for (path, ChangedText { before, after }) in texts {
         let path = PathBuf::from(path);
         let Some(before) = before else {
@@ -72,7 +64,8 @@ fn edit_of(
         }
         edit.edits.insert(path, difference(before, after));
     }
-    workspace_edit(snapshot, &edit, title)
+    let assumed: Vec<&str> = assumptions.iter().map(String::as_str).collect();
+    workspace_edit_if(snapshot, &edit, &assumed, title)
 }
 
 async fn ask(state: &State, report: &TuneReport, edit: Option<WorkspaceEdit>) {

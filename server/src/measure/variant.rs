@@ -113,9 +113,10 @@ impl Recipe {
                     }
                 };
                 any = true;
-                for assumption in &edit.assumptions {
-                    if !applied.assumptions.contains(&assumption.text) {
-                        applied.assumptions.push(assumption.text.clone());
+                for assumed in &edit.assumptions {
+                    let text = &assumed.reason.text;
+                    if !applied.assumptions.contains(text) {
+                        applied.assumptions.push(text.clone());
                     }
                 }
                 let after = |range: TextRange| edit.edits.get(path).map_or(range, |list| map_range(range, list));

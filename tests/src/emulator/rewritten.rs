@@ -202,7 +202,7 @@ impl Rewritten {
         after.ids.push(rewrite.id);
         after
             .assumptions
-            .extend(edit.assumptions.iter().map(|reason| reason.text.clone()));
+            .extend(edit.assumptions.iter().map(|assumed| assumed.reason.text.clone()));
         after.site.range = *range;
         let relative = |path: &Path| path.strip_prefix(ROOT).unwrap_or(path).to_owned();
         for (created, text) in &edit.creates {

@@ -13,6 +13,7 @@ use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
+use gridfuse_codeactions::api::assumption::reasons;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{At, Options, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
@@ -419,7 +420,7 @@ fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -
             for rewrite in of_launches() {
                 let (verdict, reasons) = match rewrite.verdict(db, id, &Options::default()) {
                     Verdict::Eligible => ("eligible", Vec::new()),
-                    Verdict::Assumes(reasons) => ("assumes", reasons),
+                    Verdict::Assumes(all) => ("assumes", reasons(&all)),
                     Verdict::Ineligible(reasons) => ("ineligible", reasons),
                 };
                 let reasons = texts(&reasons);
@@ -459,7 +460,7 @@ fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -
                 let place = FileRange { file, range };
                 let (verdict, reasons) = match Verdict::of(&rewrite.apply(db, place, &Options::default())) {
                     Verdict::Eligible => ("eligible", Vec::new()),
-                    Verdict::Assumes(reasons) => ("assumes", texts(&reasons)),
+                    Verdict::Assumes(all) => ("assumes", texts(&reasons(&all))),
                     Verdict::Ineligible(reasons) => ("ineligible", texts(&reasons)),
                 };
                 found.said.push(Said {
@@ -596,7 +597,7 @@ fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step:
     };
     let edit = match (applied, verdict) {
         (Ok(edit), Verdict::Eligible) if edit.assumptions.is_empty() => edit,
-        (Ok(edit), Verdict::Assumes(reasons)) if edit.assumptions == reasons && !reasons.is_empty() => edit,
+        (Ok(edit), Verdict::Assumes(all)) if edit.assumptions == all && !all.is_empty() => edit,
         (Err(refusal), Verdict::Ineligible(reasons)) if refusal.0 == reasons && !reasons.is_empty() => return Ok(None),
         (applied, verdict) => {
             return Err(format!(
@@ -612,7 +613,7 @@ fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step:
     };
     apply_edit(&edit, &mut next)?;
     // A tree of what came out: nothing may be left that isn't understood.
-    let assumptions = texts(&edit.assumptions);
+    let assumptions = texts(&reasons(&edit.assumptions));
     let broken = |host: &Host, name: &str| {
         let file = host.file(&path(name));
         file.is_some_and(|file| parse(host.db(), file).tree().root_node().has_error())

@@ -9,6 +9,7 @@ use super::eligibility::{
     refuse_blocks, refuse_child, refuse_to_move, refuse_what_needs_its_children, understand_stream,
 };
 use super::strategy::Strategy;
+use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::draft::Draft;
 use crate::emit::arena::{Parent, refuse_to_leave_unseen};
@@ -86,7 +87,9 @@ impl<'db> Collection<'db> {
                 let kept = pending::kept_by_one_grid(child.db, child.file, &child.name, &names);
                 if let Some(text) = kept {
                     let place = Some(child.place());
-                    draft.edit.assume(Reason { text, place });
+                    draft
+                        .edit
+                        .assume(assumption::PENDING_LAUNCHES.of(Reason { text, place }));
                 }
             }
             collection.child_of.push(index);

@@ -8,6 +8,7 @@ use gridfuse_analysis::hir::resolve::Child as Launched;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
 use super::granularity::Granularity;
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -346,7 +347,7 @@ pub fn refuse_waits(child: &Child<'_>, effects: &Effects, refusals: &mut Refusal
 }
 
 /// The aggregator keeps its state in shared memory: an assumption, unless the parent is sure to leave enough.
-pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
+pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Assumed> {
     let place = used?;
     let body = &function.body;
     let mut bytes: i128 = 0;
@@ -381,12 +382,14 @@ pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRang
         bytes += size * count;
     }
     let own = body.bindings.iter().any(|b| b.storage == Storage::Shared);
-    (!known || !own || bytes > 48 * 1024 - 208 - i128::from(needed)).then(|| Reason {
-        text: format!(
-            "a block of `{}` has {needed} bytes of shared memory to spare",
-            function.name()
-        ),
-        place: Some(place),
+    (!known || !own || bytes > 48 * 1024 - 208 - i128::from(needed)).then(|| {
+        assumption::SHARED_MEMORY.of(Reason {
+            text: format!(
+                "a block of `{}` has {needed} bytes of shared memory to spare",
+                function.name()
+            ),
+            place: Some(place),
+        })
     })
 }
 

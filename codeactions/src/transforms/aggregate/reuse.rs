@@ -13,6 +13,7 @@ use super::group::Group;
 use super::in_stream::{InStream, followers};
 use super::shared_block::SharedBlock;
 use super::strategy::Strategy;
+use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::include::Header;
@@ -269,10 +270,10 @@ fn refuse_parent(function: &Function<'_>, refusals: &mut Refusals, edit: &mut Ed
     let called = found.restricts.first().map(|load| (load.what.clone(), load.place));
     let compiled = all_restrict(db, function.file).then(|| ("--restrict".to_owned(), function.name_place()));
     if let Some((what, place)) = own.or(called).or(compiled) {
-        edit.assume(Reason {
+        edit.assume(assumption::READ_ONLY_LOADS.of(Reason {
             text: format!("no child grid writes what `{name}` reads through {what}: they run in the same kernel"),
             place: Some(place),
-        });
+        }));
     }
 }
 

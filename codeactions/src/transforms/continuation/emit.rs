@@ -7,8 +7,8 @@ use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
 use super::{Around, Given, Runs, Tail};
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Ineligible;
-use crate::api::refusal::Reason;
 use crate::api::refusal::refuse;
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
@@ -188,7 +188,7 @@ impl Tail<'_, '_> {
     }
 
     /// Each parent grid that device code launches has one more grid pending, its tail, until all its children are done.
-    pub(super) fn pile_up(&self) -> Option<Reason> {
+    pub(super) fn pile_up(&self) -> Option<Assumed> {
         let (db, function) = (self.wait.db, self.wait.function);
         let limit = pending_launch_limit(db, self.wait.file);
         let many = launch_sites_of(db, function).into_iter().any(|id| {
@@ -206,14 +206,14 @@ impl Tail<'_, '_> {
             facts.launchers != Launchers::Host && (in_recursion(db, id) || !few)
         });
         many.then(|| {
-            self.reason(
+            assumption::PENDING_LAUNCHES.of(self.reason(
                 most_pending(
                     db,
                     self.wait.file,
                     &format!("each `{}` has one more, its tail", self.kernel.name),
                 ),
                 self.wait.here(),
-            )
+            ))
         })
     }
 

@@ -27,6 +27,7 @@ use gridfuse_analysis::hir::resolve::{functions_named, launch_sites_of, only_kno
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -379,18 +380,18 @@ impl<'a, 'db> Tail<'a, 'db> {
     }
 
     /// That one thread runs what moves, where nothing says so for sure.
-    fn flat_blocks(&self) -> Option<Reason> {
+    fn flat_blocks(&self) -> Option<Assumed> {
         let (db, function) = (self.wait.db, self.wait.function);
         let assumed = self.runs == Runs::One && gets_there_by_flat_blocks(db, function, self.anchor());
         let text = format!(
             "blocks of `{}` have one dimension, so that one thread waits here",
             self.kernel.name
         );
-        assumed.then(|| self.reason(text, self.wait.here()))
+        assumed.then(|| assumption::ONE_DIMENSIONAL_BLOCKS.of(self.reason(text, self.wait.here())))
     }
 
     /// That functions called by what moves don't count on what an earlier call has left in shared memory.
-    fn kept_by_callees(&self) -> Option<Reason> {
+    fn kept_by_callees(&self) -> Option<Assumed> {
         let (db, function) = (self.wait.db, self.wait.function);
         let own = |place: FileRange| {
             let start = self.wait.start;
@@ -413,7 +414,7 @@ impl<'a, 'db> Tail<'a, 'db> {
         self.moved_exprs()
             .iter()
             .any(keeps)
-            .then(|| self.reason(text, theirs.place))
+            .then(|| assumption::FRESH_SHARED_MEMORY.of(self.reason(text, theirs.place)))
     }
 
     /// All launches of the kernel are known and like this.

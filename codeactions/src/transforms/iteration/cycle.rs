@@ -16,6 +16,7 @@ use super::instances::{self, Instance};
 use super::kernel::{Iteration, has_one_block, refuse_place, refuse_statement};
 use super::read_only;
 use super::threads::{self, Threads};
+use crate::api::assumption;
 use crate::api::refusal::{Ineligible, Reason, Refusals};
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
@@ -238,14 +239,14 @@ impl<'db> Cycle<'db> {
     /// All blocks have as many threads as template parameters say, and the launches of small ones fail where a large one's would.
     fn assume_room(&self, largest: &Threads, edit: &mut EditBuilder<'db>) {
         let Some(head) = self.kernels.first() else { return };
-        edit.assume(Reason {
+        edit.assume(assumption::TEMPLATE_BLOCK_SIZES.of(Reason {
             text: format!(
                 "`{}` is launched with template arguments for which a block may have {} threads",
                 head.kernel.name,
                 largest.operand(&[])
             ),
             place: Some(head.kernel.place()),
-        });
+        }));
     }
 
     /// All of the kernels stand side by side.
@@ -366,13 +367,13 @@ impl<'db> Cycle<'db> {
         }
         let shared = |k: &&Iteration<'db>| !effects(db, k.kernel.item).shared.is_empty();
         if let [first, second, ..] = self.kernels.iter().filter(shared).collect::<Vec<_>>().as_slice() {
-            edit.assume(Reason {
+            edit.assume(assumption::SHARED_MEMORY.of(Reason {
                 text: format!(
                     "the shared variables of `{}` and `{}` fit into a block's shared memory together",
                     first.kernel.name, second.kernel.name
                 ),
                 place: Some(second.kernel.place()),
-            });
+            }));
         }
         refusals.check()
     }

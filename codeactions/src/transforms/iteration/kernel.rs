@@ -6,6 +6,7 @@ use gridfuse_analysis::facts::launch::{Child as Launched, Launchers, Stream, sev
 use gridfuse_analysis::hir::resolve::{launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};
 
+use crate::api::assumption;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -236,10 +237,10 @@ impl<'db> Iteration<'db> {
                             format!("{of} of `{name}` have {size} {unit}s in {dimension}, and the launch isn't left to one of them by `{asked}.{dimension}`"),
                             place,
                         ),
-                        None => edit.assume(Reason {
+                        None => edit.assume(assumption::ONE_DIMENSIONAL_BLOCKS.of(Reason {
                             text: format!("{of} of `{name}` have one {unit} in {dimension}, as the launch isn't left to one by `{asked}.{dimension}`"),
                             place,
-                        }),
+                        })),
                     }
                 }
             }

@@ -5,6 +5,7 @@ use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::facts::effects::Effects;
 
 use super::kernel::Iteration;
+use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -59,10 +60,10 @@ pub fn refuse<'db>(
                 load.what
             ),
         };
-        edit.assume(Reason {
+        edit.assume(assumption::READ_ONLY_LOADS.of(Reason {
             text,
             place: Some(load.place),
-        });
+        }));
     }
 }
 

@@ -9,6 +9,7 @@ use gridfuse_analysis::hir::{BindingId, ExprKind, StmtId, StmtKind};
 
 use super::chain::{Chain, Passed};
 use super::memory::accesses_in;
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 
 /// The comment that is about a statement: on the line on which that begins, or alone above it.
@@ -22,13 +23,13 @@ pub fn marker_of(chain: &Chain<'_>, stmt: StmtId) -> Option<Independent> {
 }
 
 /// What is taken for granted because of it.
-pub fn assumption(chain: &Chain<'_>, stmt: StmtId, marker: &Independent) -> Reason {
+pub fn assumption(chain: &Chain<'_>, stmt: StmtId, marker: &Independent) -> Assumed {
     let site = &chain.site;
     let source = crate::edit::one_line::flat(site.source(site.body.stmt(stmt).span));
     let first = source.lines().next().unwrap_or("").trim_end_matches('{').trim_end();
     let before = site.text.get(..marker.place.start as usize).unwrap_or("");
     let line = before.matches('\n').count() + 1;
-    Reason {
+    assumption::MARKED_INDEPENDENT.of(Reason {
         text: format!(
             "`{first}` touches no memory that other links write, and writes none that they touch (line {line} says so)"
         ),
@@ -36,7 +37,7 @@ pub fn assumption(chain: &Chain<'_>, stmt: StmtId, marker: &Independent) -> Reas
             file: site.file,
             range: marker.place,
         }),
-    }
+    })
 }
 
 /// What shows that it doesn't hold: the statement touches a place that another link touches, and one of the two writes it.

@@ -11,6 +11,7 @@ use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Litera
 use super::chain::{Chain, Passed};
 use super::marker::{assumption, contradiction, marker_of};
 use super::memory::{accesses_in, gaps_in, writes_before};
+use crate::api::assumption::Assumed;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::facts::calls::is_plain_type;
@@ -28,7 +29,7 @@ pub struct Overlap {
     /// The parameters that occur in it.
     pub asks: BTreeSet<usize>,
     /// What has to be taken for granted, as the programmer says it.
-    pub assumes: Vec<Reason>,
+    pub assumes: Vec<Assumed>,
 }
 
 impl Overlap {
@@ -136,7 +137,7 @@ impl Overlap {
             directly: early == launching,
             goes_on: guard.conditions.join(" && "),
             asks: guard.asks,
-            assumes: assumes.into_iter().map(|(_, reason)| reason).collect(),
+            assumes: assumes.into_iter().map(|(_, assumed)| assumed).collect(),
         })
     }
 }

@@ -7,6 +7,7 @@ use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, StmtId, Stm
 use super::chain::{Chain, Passed, is_wide_integer};
 use super::memory::{accesses_in, gaps_in};
 use super::overlap::{Overlap, first_thread};
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::facts::ctype;
@@ -21,7 +22,7 @@ pub struct Running {
     /// Source of what a link adds to it.
     pub own: String,
     /// What has to be taken for granted.
-    pub assumes: Option<Reason>,
+    pub assumes: Option<Assumed>,
 }
 
 impl Running {
@@ -150,11 +151,13 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
         );
     }
     // The order in which links add up depends on which of them knows its value when another one looks.
-    let assumes = (written == "+" && floating).then(|| Reason {
-        text: format!(
-            "sums in `{name}` may be rounded otherwise, and in each run otherwise, as the links' parts are added up in another order (`promote-overlap` keeps it)"
-        ),
-        place,
+    let assumes = (written == "+" && floating).then(|| {
+        assumption::ROUNDING.of(Reason {
+            text: format!(
+                "sums in `{name}` may be rounded otherwise, and in each run otherwise, as the links' parts are added up in another order (`promote-overlap` keeps it)"
+            ),
+            place,
+        })
     });
     if !pure::is_immutable_parameter(site.db, site.parent, body, binding) {
         refusals.add(format!("`{name}` is changed"), place);

@@ -8,6 +8,7 @@ use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, StmtKind, Storage};
 
 use super::api;
 use super::host_loop::HostLoop;
+use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::facts::calls;
@@ -52,13 +53,13 @@ pub fn refuse_aliases(host: &HostLoop<'_>, refusals: &mut Refusals, edit: &mut E
                 Some(host.function.place(own.span)),
             );
         } else if objects.is_empty() && host.varying.contains(binding) {
-            edit.assume(Reason {
+            edit.assume(assumption::SEPARATE_VARIABLES.of(Reason {
                 text: format!(
                     "`{}` is another variable than all others of the loop, and not in memory that its kernels use",
                     own.name
                 ),
                 place: Some(host.function.place(own.span)),
-            });
+            }));
         }
     }
 }

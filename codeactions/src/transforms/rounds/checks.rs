@@ -9,6 +9,7 @@ use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, StmtId, StmtKind};
 use super::api;
 use super::checked;
 use super::host_loop::HostLoop;
+use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
@@ -134,10 +135,10 @@ impl Checks {
     pub fn finish(self, host: &HostLoop<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) -> Kept {
         let body = &host.function.body;
         if let Some(span) = self.left {
-            edit.assume(Reason {
+            edit.assume(assumption::NO_LAUNCH_FAILS.of(Reason {
                 text: "no call of the loop fails: it goes on where `break` left it".to_owned(),
                 place: Some(host.function.place(span)),
-            });
+            }));
         }
         if let (None, None, Some((span, why))) = (&self.waits, &self.last, &self.lost) {
             refusals.add(

@@ -10,6 +10,7 @@ use gridfuse_analysis::hir::walk::all_in_expr;
 
 use super::api;
 use super::host_loop::HostLoop;
+use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::names::Names;
@@ -144,13 +145,13 @@ fn refuse_read_only(kernel: &Child<'_>, found: &Effects, refusals: &mut Refusals
             Some(kernel.place()),
         );
     } else if let Some(load) = found.read_only.first().or(found.restricts.first()) {
-        edit.assume(Reason {
+        edit.assume(assumption::READ_ONLY_LOADS.of(Reason {
             text: format!(
                 "no kernel of the loop writes what `{name}` reads by {}, which may miss what the same grid has written",
                 load.what
             ),
             place: Some(load.place),
-        });
+        }));
     }
 }
 

@@ -19,6 +19,7 @@ use super::early;
 use super::host_loop::HostLoop;
 use super::kernels::{Kernels, Shape, varies};
 use super::variables::{self, Variable};
+use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
@@ -497,13 +498,13 @@ impl<'db> Translation<'_, 'db> {
         let grid = site.launch.config[0];
         if varies(self.host, grid) || self.changes_in_memory(grid) {
             self.any_grid = true;
-            self.edit.assume(Reason {
+            self.edit.assume(assumption::NO_LAUNCH_FAILS.of(Reason {
                 text: format!(
                     "no launch of `{}` fails: its grids have blocks, and no more than there can be",
                     kernel.name
                 ),
                 place: Some(site.place(self.span(grid))),
-            });
+            }));
             return self.text_of(grid);
         }
         let written = self.host.flat(grid);
@@ -633,10 +634,10 @@ impl<'db> Translation<'_, 'db> {
         }
         let what = self.host.flat(expr);
         if self.computed.insert(what.clone()) {
-            self.edit.assume(Reason {
+            self.edit.assume(assumption::COMPUTED_EARLY.of(Reason {
                 text: format!("the host can compute `{what}` even where no round of the loop does so"),
                 place: Some(self.host.function.place(self.span(expr))),
-            });
+            }));
         }
     }
 
@@ -716,10 +717,10 @@ impl<'db> Translation<'_, 'db> {
     /// Takes for granted that what the host reads isn't changed by the kernels.
     fn assume_unchanged(&mut self, what: &str, span: Span) {
         if self.unchanged.insert(what.to_owned()) {
-            self.edit.assume(Reason {
+            self.edit.assume(assumption::UNCHANGED_VALUES.of(Reason {
                 text: format!("nothing in the loop changes `{what}`, which the host reads in each round"),
                 place: Some(self.host.function.place(span)),
-            });
+            }));
         }
     }
 
@@ -1034,10 +1035,10 @@ impl<'db> Translation<'_, 'db> {
         let ty = ctype::type_of(&self.host.launches[self.shape.block], expr);
         if arithmetic && ty.is_some_and(|ty| matches!(ty.as_str(), "float" | "double")) {
             let what = self.host.flat(expr);
-            self.edit.assume(Reason {
+            self.edit.assume(assumption::ROUNDING.of(Reason {
                 text: format!("`{what}` may be rounded as the device does it, which multiplies and adds in one step"),
                 place: Some(self.host.function.place(self.span(expr))),
-            });
+            }));
         }
     }
 

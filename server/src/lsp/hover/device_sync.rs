@@ -3,6 +3,8 @@
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::{ExprKind, body};
+use gridfuse_codeactions::api::assumption::reasons;
+use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::Options;
 use gridfuse_codeactions::handlers::place_rewrite;
 
@@ -46,7 +48,7 @@ pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String,
         Some(page) => format!("[{}]({page})", rewrite.title),
         None => rewrite.title.to_string(),
     };
-    let notes = |reasons: &[gridfuse_codeactions::api::refusal::Reason]| {
+    let notes = |reasons: &[Reason]| {
         describe(snapshot, |describe| {
             let home = describe.place(place).path;
             let all = reasons.iter().map(|reason| note(&describe.reason(reason), &home));
@@ -65,7 +67,10 @@ pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String,
                 }
             ));
             if !edit.assumptions.is_empty() {
-                out.push_str(&format!("\nTakes for granted: {}.\n", notes(&edit.assumptions)));
+                out.push_str(&format!(
+                    "\nTakes for granted: {}.\n",
+                    notes(&reasons(&edit.assumptions))
+                ));
             }
         }
         Err(refused) => {
