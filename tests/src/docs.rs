@@ -1,4 +1,5 @@
-//! The pages of `docs/` that are made from what `gridfuse list` says: one for each diagnostic and each rewrite, and the index.
+//! The pages of `docs/` that are made from what `gridfuse list` says: one for each diagnostic and each rewrite, one for all assumptions, and
+//! the index.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +8,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::assumptions::Made;
+
+/// The page of the assumptions, under `docs/`.
+pub const ASSUMPTIONS: &str = "assumptions.md";
+
 /// The directories in which every file is a generated one.
 const DIRECTORIES: [&str; 3] = ["diagnostics", "examples", "rewrites"];
 
@@ -14,17 +20,18 @@ const DIRECTORIES: [&str; 3] = ["diagnostics", "examples", "rewrites"];
 pub const NOTE: &str =
     "<!-- Made by `cargo run -p gridfuse-tests --bin docs` from the source; changes belong there. -->";
 
-/// The pages for the report of `gridfuse list --format json`: path under `docs/`, and text.
-pub fn pages(report: &Value) -> Result<BTreeMap<String, String>, String> {
-    let list = |name: &str| {
-        report[name]
-            .as_array()
-            .ok_or_else(|| format!("the report has no list `{name}`"))
-    };
-    let text = |entry: &Value, name: &str| {
-        let found = entry[name].as_str().map(str::to_owned);
-        found.ok_or_else(|| format!("an entry has no `{name}`: {entry}"))
-    };
+fn list<'r>(report: &'r Value, name: &str) -> Result<&'r Vec<Value>, String> {
+    let found = report[name].as_array();
+    found.ok_or_else(|| format!("the report has no list `{name}`"))
+}
+
+fn text(entry: &Value, name: &str) -> Result<String, String> {
+    let found = entry[name].as_str().map(str::to_owned);
+    found.ok_or_else(|| format!("an entry has no `{name}`: {entry}"))
+}
+
+/// The pages for the report of `gridfuse list --format json`: path under `docs/`, and text. `made`: which rewrite makes which assumption.
+pub fn pages(report: &Value, made: &Made) -> Result<BTreeMap<String, String>, String> {
     let mut pages = BTreeMap::new();
     let mut index = format!(
         r#"{NOTE}
@@ -39,7 +46,7 @@ What gridfuse finds, and what it can do about it. `gridfuse list` prints the sam
 |---|---|---|
 "#
     );
-    for entry in list("diagnostics")? {
+    for entry in list(report, "diagnostics")? {
         let (id, severity, doc) = (text(entry, "id")?, text(entry, "severity")?, text(entry, "doc")?);
         index.push_str(&format!(
             "| [{id}](diagnostics/{id}.md) | {severity} | {} |\n",
@@ -49,7 +56,7 @@ What gridfuse finds, and what it can do about it. `gridfuse list` prints the sam
         pages.insert(format!("diagnostics/{id}.md"), page);
     }
     index.push_str("\n## Rewrites\n\n| rewrite | |\n|---|---|\n");
-    for entry in list("rewrites")? {
+    for entry in list(report, "rewrites")? {
         let (id, title, doc) = (text(entry, "id")?, text(entry, "title")?, text(entry, "doc")?);
         index.push_str(&format!("| [{id}](rewrites/{id}.md) | {title} |\n"));
         let mut page = format!("{NOTE}\n\n# {id}: {title}\n\n{}\n", doc.trim());
@@ -61,12 +68,27 @@ What gridfuse finds, and what it can do about it. `gridfuse list` prints the sam
             let (name, default, doc) = (text(option, "name")?, text(option, "default")?, text(option, "doc")?);
             page.push_str(&format!("| `--set {name}=…` | {default} | {doc} |\n"));
         }
+        let assumed = list(report, "assumptions")?
+            .iter()
+            .filter_map(|kind| kind["id"].as_str());
+        let assumed = assumed.filter(|kind| made.get(*kind).is_some_and(|by| by.contains(&id)));
+        let links: Vec<String> = assumed
+            .map(|kind| format!("[{kind}](../{ASSUMPTIONS}#{kind})"))
+            .collect();
+        if !links.is_empty() {
+            page.push_str(&format!(
+                "\n## Assumptions\n\nWhere it can't prove them: {}.\n",
+                links.join(", ")
+            ));
+        }
         pages.insert(format!("rewrites/{id}.md"), page);
     }
+    pages.insert(ASSUMPTIONS.to_owned(), assumptions(report, made)?);
     index.push_str(
         r#"
 ## More
 
+- [What a rewrite may assume](assumptions.md), and [what can be relied on](soundness.md)
 - [Examples](examples/README.md): programs, rewritten
 - [Measurements](measurements.md) on a GPU; what a rewrite costs in [registers and memory](overhead.md) and in [compile time](compile-time.md)
 - [How much of real code is rewritten](reach.md), and [how far newcomers' programs are from a faster one](newcomers.md)
@@ -75,6 +97,33 @@ What gridfuse finds, and what it can do about it. `gridfuse list` prints the sam
     );
     pages.insert("README.md".to_owned(), index);
     Ok(pages)
+}
+
+/// The page of the assumptions, each with the rewrites that make it.
+fn assumptions(report: &Value, made: &Made) -> Result<String, String> {
+    let mut page = format!(
+        r#"{NOTE}
+
+# Assumptions
+
+A rewrite that *assumes* something keeps what the program computes if that holds; only you know whether it does. The preview and the hover
+say it of your code, before anything changes. This page says for each kind of assumption what goes wrong without it, how you check it, and
+how you make it unnecessary. The rewrites are those that make it in the programs of gridfuse's tests. The ids are those of
+`gridfuse explain --format json`; `gridfuse list ID` prints a section of this page.
+"#
+    );
+    for kind in list(report, "assumptions")? {
+        let (id, title, doc) = (text(kind, "id")?, text(kind, "title")?, text(kind, "doc")?);
+        page.push_str(&format!("\n## {id}\n\n**{title}.**\n\n{}\n", doc.trim()));
+        let rewrites = list(report, "rewrites")?.iter();
+        let by = rewrites.filter_map(|rewrite| rewrite["id"].as_str());
+        let by = by.filter(|rewrite| made.get(&id).is_some_and(|by| by.contains(*rewrite)));
+        let links: Vec<String> = by
+            .map(|rewrite| format!("[{rewrite}](rewrites/{rewrite}.md)"))
+            .collect();
+        page.push_str(&format!("\nMade by {}.\n", links.join(", ")));
+    }
+    Ok(page)
 }
 
 /// The first sentence, on one line.
@@ -148,15 +197,20 @@ mod tests {
         let report = json!({
             "diagnostics": [{ "id": "a", "severity": "warning", "doc": "First\nsentence. Second.\n\n## More\n" }],
             "rewrites": [{ "id": "b", "title": "Does b", "doc": "Text.", "options": [{ "name": "n", "default": "1", "doc": "N." }] }],
+            "assumptions": [{ "id": "c", "title": "Nothing fails", "doc": "Check it." }],
         });
-        let pages = pages(&report).unwrap();
+        let made = Made::from([("c".to_owned(), ["b".to_owned()].into())]);
+        let pages = pages(&report, &made).unwrap();
         assert!(
             pages["README.md"].contains("| [a](diagnostics/a.md) | warning | First sentence. |"),
             "{pages:?}"
         );
         assert!(pages["rewrites/b.md"].contains("| `--set n=…` | 1 | N. |"));
+        assert!(pages["rewrites/b.md"].contains("[c](../assumptions.md#c)"));
+        let section = "## c\n\n**Nothing fails.**\n\nCheck it.\n\nMade by [b](rewrites/b.md).\n";
+        assert!(pages[ASSUMPTIONS].ends_with(section), "{pages:?}");
         let docs = tempfile::tempdir().unwrap();
-        assert_eq!(differences(docs.path(), &pages).unwrap().len(), 3);
+        assert_eq!(differences(docs.path(), &pages).unwrap().len(), 4);
         write(docs.path(), &pages).unwrap();
         fs::write(docs.path().join("rewrites/old.md"), "").unwrap();
         fs::write(docs.path().join("diagnostics/a.md"), "").unwrap();
@@ -164,6 +218,6 @@ mod tests {
         assert_eq!(differences(docs.path(), &pages).unwrap(), wanted);
         write(docs.path(), &pages).unwrap();
         assert!(differences(docs.path(), &pages).unwrap().is_empty());
-        assert!(super::pages(&json!({})).is_err());
+        assert!(super::pages(&json!({}), &made).is_err());
     }
 }

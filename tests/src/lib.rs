@@ -3,6 +3,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`announce`] | what is installed, and where |
+//! | [`assumptions`] | which rewrite makes which assumption |
 //! | [`cli`] | the command line, temporary directories, work on two threads |
 //! | [`compile_time`] | what the runtime header costs those who compile |
 //! | [`docs`] | the pages that are made from the source |
@@ -34,6 +35,7 @@
 )]
 
 pub mod announce;
+pub mod assumptions;
 pub mod cli;
 pub mod compile_time;
 pub mod docs;

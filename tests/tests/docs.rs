@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use gridfuse_tests::cli::gridfuse;
-use gridfuse_tests::{docs, examples, expect, newcomers, reach, screens, workspace};
+use gridfuse_tests::{assumptions, docs, examples, expect, newcomers, reach, screens, workspace};
 
 #[test]
 fn the_pages_are_fresh() {
     let report = gridfuse(workspace::root(), &["list", "--format", "json"])
         .expect_code(0)
         .json();
-    let mut pages = docs::pages(&report).expect("pages");
+    let mut pages = docs::pages(&report, &assumptions::recorded()).expect("pages");
     pages.insert(
         reach::NAME.to_owned(),
         reach::page().expect("the record of tests/reach"),

@@ -4,9 +4,9 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use gridfuse_tests::{docs, examples, newcomers, reach, screens, severities, workspace};
+use gridfuse_tests::{assumptions, docs, examples, newcomers, reach, screens, severities, workspace};
 
-/// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says, and docs/screens.md and
+/// Make docs/diagnostics, docs/rewrites, docs/assumptions.md and docs/README.md from what `gridfuse list` says, and docs/screens.md and
 /// docs/examples from real runs, and the severities in editors/vscode/package.json
 #[derive(Debug, Parser)]
 struct Args {
@@ -24,7 +24,7 @@ fn main() -> Result<ExitCode> {
         bail!("gridfuse list failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     let report = serde_json::from_slice(&output.stdout).context("gridfuse list printed no JSON")?;
-    let mut pages = docs::pages(&report).map_err(anyhow::Error::msg)?;
+    let mut pages = docs::pages(&report, &assumptions::recorded()).map_err(anyhow::Error::msg)?;
     pages.insert(reach::NAME.to_owned(), reach::page().map_err(anyhow::Error::msg)?);
     pages.insert(screens::NAME.to_owned(), screens::page());
     pages.insert(newcomers::NAME.to_owned(), newcomers::page(&newcomers::rows()));
