@@ -738,6 +738,12 @@ fn list_prints_pages() {
     let report = json(&gridfuse(dir.path(), &["list", "coarsen", "--format", "json"]));
     assert_eq!(report["rewrites"].as_array().map(Vec::len), Some(1), "{report:#}");
     assert_eq!(report["diagnostics"].as_array().map(Vec::len), Some(0), "{report:#}");
+    let assumption = stdout(&gridfuse(dir.path(), &["list", "pending-launches"]));
+    assert!(
+        assumption
+            .starts_with("# Assumptions\n\n## pending-launches: Few enough launches are pending\n\nCUDA keeps a slot"),
+        "{assumption}"
+    );
     let all = stdout(&gridfuse(dir.path(), &["list", "--all"]));
     assert!(
         all.contains("## tiny-child-grid (warning)") && all.contains("## revert: "),
