@@ -90,7 +90,7 @@ the two use. Put one of them into a stream of its own where the order doesn't ma
 rewritten program runs it while earlier links still work. If the comment is wrong, the statement reads old values, or overwrites values that
 are still needed. Check its accesses. Without the comment the statement waits for the link before.";
 
-    OTHER_TIME: "other-time", "Nobody needs a grid at the time at which it runs now", "\
+    OTHER_TIME: "other-time", "A grid may run at another time", "\
 What a rewrite has collected, or run in the launching thread, becomes a launch again. Its grid may then start earlier or later than now. If the
 parent uses the child's result after the launch, or changes what the child reads, they meet other values. Look at the accesses that the message
 names. Nothing is assumed as long as no code has changed since the rewrite.";
