@@ -128,7 +128,7 @@ fn overview(report: &ListReport, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "`gridfuse list ID` prints the page of one, `gridfuse list --all` those of all, and of all that rewrites may assume."
+        "`gridfuse list ID` prints one page, `gridfuse list --all` all of them.\nEach assumption has a page too: `explain` names it."
     )
 }
 
