@@ -21,7 +21,6 @@ use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Launches, Options, Target, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::facts::allocations::allocates;
-use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
 use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 
@@ -425,7 +424,6 @@ impl<'a> Describe<'a> {
     }
 
     fn verdicts(&self, site: &LaunchSite<'_>) -> Vec<schema::RewriteVerdict> {
-        let against = refuted(self.db, site.id.function);
         of_launches()
             .map(|rewrite| {
                 let (verdict, plan) = if rewrite.id == optimize::ID {
@@ -433,7 +431,7 @@ impl<'a> Describe<'a> {
                 } else {
                     (rewrite.verdict(self.db, site.id, &Options::default()), None)
                 };
-                let refuted = verdict.assumes_any(&against);
+                let refuted = verdict.is_contradicted();
                 let (verdict, reasons) = self.verdict_parts(&verdict);
                 schema::RewriteVerdict {
                     rewrite: rewrite.id,
@@ -499,7 +497,6 @@ impl<'a> Describe<'a> {
             return Vec::new();
         }
         let site = around(self.db, diagnostic.place);
-        let refuted = site.map_or_else(Vec::new, |site| refuted(self.db, site.id.function));
         let mut edits: Vec<SourceEdit> = Vec::new();
         diagnostic
             .rewrites
@@ -518,7 +515,7 @@ impl<'a> Describe<'a> {
                     }
                 };
                 // Nobody is to be talked into what is known to be wrong; `explain` tells of it. And what optimizes may do what another does.
-                if edit.assumptions.iter().any(|assumed| refuted.contains(&assumed.reason))
+                if edit.assumptions.iter().any(|assumed| assumed.contradicted)
                     || edits.iter().any(|other| other.is_twin_of(&edit))
                 {
                     return None;

@@ -28,7 +28,11 @@ impl Assumption {
 
     /// It is taken for granted in these words, at this place.
     pub fn of(&'static self, reason: Reason) -> Assumed {
-        Assumed { reason, kind: self }
+        Assumed {
+            reason,
+            kind: self,
+            contradicted: false,
+        }
     }
 }
 
@@ -47,12 +51,18 @@ pub struct Assumed {
     pub reason: Reason,
     /// Of what kind it is.
     pub kind: &'static Assumption,
+    /// The accesses that it names speak against it: one grid reads, changes or frees what another one writes. It may still hold, where that
+    /// is meant to be read at any time; but nobody is to be talked into it.
+    pub contradicted: bool,
 }
 
 impl Assumed {
     /// The same in other words, or at another place.
     pub fn with(&self, change: impl FnOnce(&Reason) -> Reason) -> Assumed {
-        self.kind.of(change(&self.reason))
+        Assumed {
+            reason: change(&self.reason),
+            ..*self
+        }
     }
 }
 

@@ -32,15 +32,14 @@ impl Verdict {
         }
     }
 
-    /// Whether it assumes one of these, which the code contradicts ([`refuted`](crate::facts::order::refuted)): then nobody is to be talked
-    /// into it.
-    pub fn assumes_any(&self, contradicted: &[Reason]) -> bool {
-        matches!(self, Verdict::Assumes(all) if all.iter().any(|assumed| contradicted.contains(&assumed.reason)))
+    /// Whether it assumes something that the code [contradicts](Assumed::contradicted): then nobody is to be talked into it.
+    pub fn is_contradicted(&self) -> bool {
+        matches!(self, Verdict::Assumes(all) if all.iter().any(|assumed| assumed.contradicted))
     }
 
-    /// Whether it can be applied, and assumes none of these.
-    pub fn fits_in_spite_of(&self, contradicted: &[Reason]) -> bool {
-        !matches!(self, Verdict::Ineligible(_)) && !self.assumes_any(contradicted)
+    /// Whether it can be applied, and assumes nothing that the code contradicts.
+    pub fn fits(&self) -> bool {
+        !matches!(self, Verdict::Ineligible(_)) && !self.is_contradicted()
     }
 }
 

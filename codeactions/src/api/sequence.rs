@@ -41,6 +41,8 @@ pub struct Sequence<'db> {
     creates: BTreeMap<PathBuf, Arc<str>>,
     assumptions: Vec<Assumed>,
     steps: usize,
+    /// A step that assumes what the code contradicts is refused.
+    only_what_fits: bool,
 }
 
 impl<'db> Sequence<'db> {
@@ -63,13 +65,22 @@ impl<'db> Sequence<'db> {
             creates: BTreeMap::new(),
             assumptions: Vec::new(),
             steps: 0,
+            only_what_fits: false,
         })
+    }
+
+    /// Refuses each step that assumes what the code contradicts.
+    pub fn only_what_fits(self) -> Sequence<'db> {
+        Sequence {
+            only_what_fits: true,
+            ..self
+        }
     }
 
     /// Applies one more rewrite; where it can't be, everything stays as it is.
     pub fn then(&mut self, rewrite: &'static Rewrite, options: &Options) -> Result<(), Ineligible> {
         if self.steps == 0 {
-            self.first = Some(rewrite.edit(self.db, self.launch, options)?);
+            self.first = Some(self.fitting(rewrite.edit(self.db, self.launch, options)?)?);
             self.steps = 1;
             return Ok(());
         }
@@ -88,6 +99,7 @@ impl<'db> Sequence<'db> {
         };
         // The copy is another database, and a query of the first one may be running.
         let edit = salsa::attach_allow_change(host.db(), || self.next(host, rewrite, options))?;
+        let edit = self.fitting(edit)?;
         let target = self
             .copy
             .as_mut()
@@ -96,6 +108,14 @@ impl<'db> Sequence<'db> {
         self.note(edit);
         self.steps += 1;
         Ok(())
+    }
+
+    /// The edit of a step, if it may be one.
+    fn fitting(&self, edit: SourceEdit) -> Result<SourceEdit, Ineligible> {
+        match self.only_what_fits {
+            true => edit.unless_contradicted(),
+            false => Ok(edit),
+        }
     }
 
     /// What one more rewrite does in the copy.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use gridfuse_analysis::base::span::TextRange;
 
 use crate::api::assumption::Assumed;
+use crate::api::refusal::{Ineligible, refuse};
 
 /// Replacement of one range of the original text.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
@@ -33,6 +34,18 @@ impl SourceEdit {
     /// Both leave the same texts behind, whatever they take for granted.
     pub fn is_twin_of(&self, other: &SourceEdit) -> bool {
         self.edits == other.edits && self.creates == other.creates
+    }
+
+    /// The edit, unless it assumes what the code [contradicts](Assumed::contradicted).
+    ///
+    /// # Errors
+    /// What is contradicted, and by what.
+    pub fn unless_contradicted(self) -> Result<SourceEdit, Ineligible> {
+        let wrong = self.assumptions.iter().find(|assumed| assumed.contradicted);
+        match wrong.map(|assumed| &assumed.reason) {
+            Some(reason) => Err(refuse(format!("it would assume that {}", reason.text), reason.place)),
+            None => Ok(self),
+        }
     }
 }
 

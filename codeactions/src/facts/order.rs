@@ -7,8 +7,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Access, Dependence, Doubt, Kind, Order, Touch, order};
 use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
-    LaunchFacts, LaunchId, Launchers, Repeats, Stream, launches, statement_places, stream_of, takes_flat_blocks,
-    who_launches,
+    LaunchFacts, Launchers, Repeats, Stream, launches, statement_places, stream_of, takes_flat_blocks, who_launches,
 };
 use gridfuse_analysis::facts::streams::creates_stream;
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -65,10 +64,13 @@ impl AtOnce {
 /// Assumes them, or refuses what the code contradicts.
 fn require(all: Vec<Claim>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
     for Claim { assumed, against } in all {
-        if against == Against::Contradicts {
-            refusals.add(assumed.reason.text, assumed.reason.place);
-        } else {
-            edit.assume(assumed);
+        match against {
+            Against::Contradicts => refusals.add(assumed.reason.text, assumed.reason.place),
+            Against::Speaks => edit.assume(Assumed {
+                contradicted: true,
+                ..assumed
+            }),
+            Against::Open => edit.assume(assumed),
         }
     }
 }
@@ -104,18 +106,6 @@ impl Claim {
             ..self
         }
     }
-}
-
-/// Those assumptions of the launches of a function that the accesses which they name contradict for sure: one grid reads,
-/// changes or frees what another one writes. Two that only write, or only update atomically, may be meant to.
-pub fn refuted<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Reason> {
-    let ids = (0..launches(db, function).len() as u32).map(|index| LaunchId { function, index });
-    let sites = ids.filter_map(|id| Site::new(db, id).ok());
-    let all = sites.filter(|site| site.facts.stream == Stream::Null);
-    all.flat_map(|site| assumptions(&site, &[]))
-        .filter(|claim| claim.against == Against::Speaks)
-        .map(|claim| claim.assumed.reason)
-        .collect()
 }
 
 /// Grids that a rewrite needn't prove independent of those of a launch, as it keeps their order.

@@ -216,7 +216,7 @@ impl Plan {
         let mut plan = Plan::without(&advice.without);
         if !advice.best.is_empty() {
             let mut best = Plan::without(&advice.without_with_best);
-            let mut sequence = Sequence::new(db, launch)?;
+            let mut sequence = Sequence::new(db, launch)?.only_what_fits();
             let mut collected = false;
             for proposal in &advice.best {
                 // The last step collects the launches.
@@ -229,7 +229,7 @@ impl Plan {
             plan.without
                 .append(&mut best.without.split_off(advice.without_with_best.len()));
         }
-        let mut sequence = Sequence::new(db, launch)?;
+        let mut sequence = Sequence::new(db, launch)?.only_what_fits();
         let mut last = None;
         for proposal in &advice.steps {
             last = plan.step(&site, &mut sequence, proposal).err();
@@ -240,7 +240,7 @@ impl Plan {
         // The last step collects the launches. Without it a threshold is worth something, and one allocation for several threads.
         if let Some(refusal) = last {
             plan.steps.clear();
-            sequence = Sequence::new(db, launch)?;
+            sequence = Sequence::new(db, launch)?.only_what_fits();
             let alone = |s: &&Proposal| s.ids.contains(&"threshold") || s.ids.contains(&"aggregate-malloc");
             for proposal in advice.steps.iter().filter(alone).chain(&advice.otherwise) {
                 if plan.leaves_no_launch() {
@@ -288,7 +288,8 @@ impl Plan {
             if !fits {
                 continue;
             }
-            match rewrite_by_id(id)?.edit(db, site.id, &Options::default()) {
+            let edit = rewrite_by_id(id)?.edit(db, site.id, &Options::default());
+            match edit.and_then(SourceEdit::unless_contradicted) {
                 Ok(edit) => {
                     return Some(Plan {
                         steps: vec![(id.to_owned(), why.to_owned())],

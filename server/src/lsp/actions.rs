@@ -17,7 +17,6 @@ use gridfuse_codeactions::api::rewrite::{Launches, Options, Rewrite, Target, Und
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::{TextEdit, apply_to_text};
 use gridfuse_codeactions::facts::allocations::allocates;
-use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::{REWRITES, launch_rewrite, of_launches, place_rewrite};
 use gridfuse_codeactions::runtime::HEADER_NAME;
 use serde::{Deserialize, Serialize};
@@ -360,13 +359,12 @@ fn of_launch(
         .filter(wanted)
         .map(|rewrite| (rewrite, rewrite.verdict(db, site.id, &Options::default())))
         .collect();
-    let refuted = refuted(db, site.id.function);
     // What the code speaks against comes after what fits.
-    verdicts.sort_by_key(|(_, verdict)| verdict.assumes_any(&refuted));
+    verdicts.sort_by_key(|(_, verdict)| verdict.is_contradicted());
     // The best one, which the menu shows first: editors have a key that applies it without a menu.
     let preferred = verdicts
         .iter()
-        .find(|(rewrite, verdict)| verdict.fits_in_spite_of(&refuted) && may_gain(db, site.id, rewrite.id))
+        .find(|(rewrite, verdict)| verdict.fits() && may_gain(db, site.id, rewrite.id))
         .map(|(rewrite, _)| rewrite.id);
     verdicts
         .iter()
@@ -377,7 +375,7 @@ fn of_launch(
                 .collect();
             // What is known to be wrong mends nothing, and is the best of nothing.
             let mut own = title_at(db, rewrite, site.id);
-            if verdict.assumes_any(&refuted) {
+            if verdict.is_contradicted() {
                 mended.clear();
                 own = rewrite.title.into();
             }

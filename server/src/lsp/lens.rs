@@ -7,7 +7,6 @@ use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
-use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
 use gridfuse_codeactions::handlers::{of_launches, optimize, place_rewrite};
 use serde::{Deserialize, Serialize};
@@ -282,12 +281,10 @@ fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[(
         usable.extend(fitting.iter().map(|(rewrite, _)| rewrite.id).filter(|id| *id != REVERT));
     }
     for site in sites {
-        let contradicted = refuted(&snapshot.db, site.id.function);
         for rewrite in of_launches() {
             // As the hover counts them.
             let verdict = || rewrite.verdict(&snapshot.db, site.id, &Options::default());
-            let fits = || verdict().fits_in_spite_of(&contradicted);
-            if !usable.contains(rewrite.id) && fits() {
+            if !usable.contains(rewrite.id) && verdict().fits() {
                 usable.insert(rewrite.id);
             }
         }
