@@ -156,8 +156,9 @@ __global__ void parent_plain(Work w, gridfuse::Arena arena) {
     }
 }
 
+// So many arguments that a block of 1,024 threads has too few registers for them otherwise.
 template <class G, class T>
-__global__ void parent_wide(Work w, gridfuse::Arena arena) {
+__global__ void __launch_bounds__(1024) parent_wide(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, wide<T, 0>> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;

@@ -95,6 +95,33 @@ __global__ void launch_rest(typename Aggregator::ChildBatch batch, unsigned long
     Aggregator::launch_each(uniform, batch, aside);
 }
 
+/// Keeps an object in local memory instead of registers.
+template <class T>
+__device__ __forceinline__ void keep_in_memory(const T& object) {
+#ifdef __CUDA_ARCH__
+    asm volatile("" : : "l"(&object) : "memory");
+#else
+    (void)object;
+#endif
+}
+
+/// What stands before launches that are put aside together.
+struct AsideHead {
+    unsigned long long next;   // another one, or 0
+    void* memory;              // as malloc gave it
+    unsigned used;             // also counts those that came too late
+};
+
+/// Gives the memory of such launches back, when they are done.
+template <int = 0>
+__global__ void free_rest(unsigned long long aside) {
+    while (aside != 0) {
+        const AsideHead* const head = reinterpret_cast<AsideHead*>(aside);
+        aside = head->next;
+        free(head->memory);
+    }
+}
+
 }   // namespace detail
 
 /// Collects the launches of the threads of a parent kernel and launches them together.
@@ -191,10 +218,14 @@ public:
                     return;
                 }
             }
-            if (put_aside(state(), grid, block, shared_bytes, bytes)) return;
+        }
+        const Aside aside = {grid, block, shared_bytes, bytes};
+        detail::keep_in_memory(aside);
+        if (!no_arena()) {
+            if (put_aside(state(), aside)) return;
             detail::say_no_heap();
         }
-        launch_alone(uniform_, pool(), grid, block, shared_bytes, bytes);
+        launch_alone(uniform_, pool(), aside.grid, aside.block, aside.shared_bytes, aside.args);
     }
 
     /// The thread leaves; the last one launches.
@@ -241,13 +272,18 @@ public:
             if (batch.chunk && batch.count_ != 0) pool.release(batch.own.front_);
         }
         unsigned put_aside = 0;
-        for (; aside != 0; ++put_aside) {
-            Aside* const next = reinterpret_cast<Aside*>(aside);
-            aside = next->next;
-            launch_alone(uniform, pool, next->grid, next->block, next->shared_bytes, next->args);
-            free(next->memory);
+        for (unsigned long long next = aside; next != 0;) {
+            AsideChunk& chunk = *reinterpret_cast<AsideChunk*>(next);
+            next = chunk.next;
+            const unsigned count = chunk.used < kAside ? chunk.used : kAside;
+            put_aside += count;
+            for (unsigned slot = 0; slot < count;)
+                slot = launch_alike(uniform, pool, chunk, slot, count);
         }
-        if (put_aside != 0) detail::say_aside(put_aside);
+        if (put_aside == 0) return;
+        detail::say_aside(put_aside);
+        // Batches are read while they run.
+        detail::free_rest<><<<1, 1, 0, cudaStreamTailLaunch>>>(aside);
     }
 
 private:
@@ -256,35 +292,130 @@ private:
     // wait for ever (seen with CUDA 13.0, driver 580, on an H200), and here nothing is known of the
     // others. The last thread to leave is alone.
     struct Aside {
-        unsigned long long next;   // an Aside, or 0
-        void* memory;              // as malloc gave it
         dim3 grid, block;
         std::size_t shared_bytes;
         detail::Bytes<Args> args;
     };
+    static_assert(sizeof(Record) <= sizeof(Aside), "a record takes the place of what is put aside");
+    static_assert(alignof(Record) <= alignof(Aside), "a record takes the place of what is put aside");
+
+    // A warp of them: the heap's allocator takes the longer for each allocation the more there are
+    // (H200: 180 us where 7,000 are alive).
+    static constexpr unsigned kAside = 32;
+    struct AsideChunk : detail::AsideHead {
+        Aside launches[kAside];
+        unsigned first[kAside];   // for a batch: the blocks of those before
+    };
+
+    // Takes so many places of a chunk, if there is one; the first of them is one of the chunk's,
+    // and others may be behind its end.
+    static __device__ __forceinline__ bool take_places(unsigned long long chunk, unsigned count,
+                                                       unsigned& first) {
+        if (chunk == 0) return false;
+        detail::fence();   // acquire: what its maker wrote
+        first = atomicAdd(&reinterpret_cast<AsideChunk*>(chunk)->used, count);
+        return first < kAside;
+    }
+
+    // A chunk in front of another one. Out of memory: 0.
+    static __device__ __forceinline__ unsigned long long make_chunk(unsigned long long next) {
+        // malloc promises 16
+        constexpr std::size_t alignment = alignof(AsideChunk) > 16 ? alignof(AsideChunk) : 16;
+        void* const memory = malloc(sizeof(AsideChunk) + alignment - 16);
+        if (memory == nullptr) return 0;
+        const std::uintptr_t address =
+            (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
+        AsideChunk& made = *reinterpret_cast<AsideChunk*>(address);
+        made.next = next;
+        made.memory = memory;
+        made.used = 0;
+        detail::fence();   // release
+        return address;
+    }
+
+    // Whether it could be in a batch.
+    static __device__ __forceinline__ bool can_be_collected(dim3 grid, dim3 block,
+                                                            std::size_t shared_bytes) {
+        return detail::valid_grid(grid) && detail::valid_block(block) &&
+               shared_bytes <= detail::kMaxPlainShared &&
+               1ull * grid.x * grid.y * grid.z <= detail::kMaxCollected;
+    }
+
+    // Launches what was put aside from `slot` on with the same block, as a batch. Returns the slot
+    // behind that.
+    static __device__ __forceinline__ unsigned launch_alike(const Common& uniform, Pool pool,
+                                                            AsideChunk& chunk, unsigned slot,
+                                                            unsigned count) {
+        Aside* const launches = chunk.launches;
+        const Aside own = launches[slot];
+        unsigned end = slot + 1;
+        if (!kNested && can_be_collected(own.grid, own.block, own.shared_bytes)) {
+            Record* const records = reinterpret_cast<Record*>(launches);
+            const unsigned packed = detail::pack_block(own.block);
+            unsigned long long blocks = 0;
+            // Each record lies where launches were that have been read.
+            for (end = slot; end < count; ++end) {
+                const Aside next = launches[end];
+                if (!can_be_collected(next.grid, next.block, next.shared_bytes) ||
+                    detail::pack_block(next.block) != packed ||
+                    next.shared_bytes != own.shared_bytes)
+                    break;
+                Record record;
+                record.shape.grid_x = next.grid.x;
+                record.shape.grid_yz = (next.grid.y - 1) | (next.grid.z - 1) << 16;
+                record.shape.block = packed;
+                record.shape.shared_bytes = static_cast<unsigned>(next.shared_bytes);
+                record.args = next.args;
+                records[end] = record;
+                chunk.first[end] = static_cast<unsigned>(blocks);
+                blocks += 1ull * next.grid.x * next.grid.y * next.grid.z;
+            }
+            if (end - slot > 1) {
+                atomicAdd(&detail::direct_launches, 1ull * (end - slot));
+                detail::fence();   // the batch reads what is written here
+                launch_kernel(uniform, dim3(static_cast<unsigned>(blocks)), own.block,
+                              own.shared_bytes,
+                              ChildBatch(records + slot, chunk.first + slot, end - slot, pool,
+                                         nullptr, false));
+                return end;
+            }
+        }
+        launch_alone(uniform, pool, own.grid, own.block, own.shared_bytes, own.args);
+        return slot + 1;
+    }
 
     // What happens seldom is inlined, too, or done by another kernel: the functions that a kernel
     // calls get registers above those that the kernel itself uses, as long as there are some, and
-    // the kernel then takes as many as they do, in every thread.
+    // the kernel then takes as many as they do, in every thread. So are registers that hold a value
+    // over a call of malloc: those of a launch would be 8 to 20.
 
-    // Out of memory: false.
-    static __device__ __forceinline__ bool put_aside(State& state, dim3 grid, dim3 block,
-                                                     std::size_t shared_bytes,
-                                                     const detail::Bytes<Args>& args) {
-        // malloc promises 16
-        constexpr std::size_t alignment = alignof(Aside) > 16 ? alignof(Aside) : 16;
-        void* const memory = malloc(sizeof(Aside) + alignment - 16);
-        if (memory == nullptr) return false;
-        const std::uintptr_t address =
-            (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
-        Aside* const aside = reinterpret_cast<Aside*>(address);
-        aside->memory = memory;
-        aside->grid = grid;
-        aside->block = block;
-        aside->shared_bytes = shared_bytes;
-        aside->args = args;
-        aside->next = atomicExch(&state.aside, reinterpret_cast<unsigned long long>(aside));
-        return true;
+    // Out of memory: false. Threads of a warp that come together take places together, and the first
+    // of them makes the chunk: thousands of them at once would fill the heap.
+    static __device__ __forceinline__ bool put_aside(State& state, const Aside& aside) {
+        for (;;) {
+            const unsigned together = __activemask();
+            const unsigned below = together & detail::lanes_below();
+            unsigned long long chunk = 0;
+            unsigned slot = 0;
+            if (below == 0) {
+                chunk = detail::load_relaxed(state.aside);
+                while (!take_places(chunk, detail::count_of(together), slot)) {
+                    const unsigned long long made = make_chunk(chunk);
+                    if (made == 0) break;
+                    const unsigned long long last = atomicCAS(&state.aside, chunk, made);
+                    if (last != chunk) free(reinterpret_cast<AsideChunk*>(made)->memory);
+                    chunk = last == chunk ? made : last;
+                }
+            }
+            const int first = __ffs(static_cast<int>(together)) - 1;
+            chunk = __shfl_sync(together, chunk, first);
+            slot = __shfl_sync(together, slot, first) + detail::count_of(below);
+            if (chunk == 0) return false;
+            if (slot < kAside) {
+                reinterpret_cast<AsideChunk*>(chunk)->launches[slot] = aside;
+                return true;
+            }
+        }
     }
 
     // Of the calling thread's warp, block, or group of blocks.

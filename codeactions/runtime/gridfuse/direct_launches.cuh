@@ -36,7 +36,7 @@ static __device__ unsigned long long direct_launches = 0;
 #ifdef GRIDFUSE_DEBUG
 __device__ __forceinline__ void say_aside(unsigned launches) {
     printf(
-        "gridfuse: %u launches of a group didn't fit into the arena and got a grid each (block %u "
+        "gridfuse: %u launches of a group didn't fit into the arena and were put aside (block %u "
         "of the parent): more bytes_per_thread "
         "or nested_bytes in arena_for may help\n",
         launches, blockIdx.x);

@@ -29,7 +29,7 @@ struct State {
     // of a larger group: its blocks that have left (lower half), and those of them in which a
     // thread had launched
     unsigned long long blocks_left;
-    unsigned long long aside;    // the last launch put aside, or 0
+    unsigned long long aside;    // the last chunk of launches put aside, or 0
     unsigned long long chunk;    // memory taken from the pool (a Front), or 0
 
     /// As it was at first, for the next launch. Strong, as nothing orders the last accesses of
