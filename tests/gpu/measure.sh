@@ -6,6 +6,7 @@
 #   newcomer-*        the six programs of docs/newcomers.md, with what `optimize` makes of them
 #   broken-rewrite    a rewrite that is broken on purpose is caught, and the difference located
 #   many-launches     200,000 tiny launches of one grid, and their rewrites
+#   few-threads-*     8,192 launches by one thread, or by 256: more than an arena has room for
 #   serial-launches   200,704 launches that do not finish in time, while their rewrites do
 #   kernel            a kernel that is measured by itself, as its run specification says
 #   tune              a search ends within 5 % of the best of all combinations, in a quarter of the time that measuring all takes, on
@@ -21,7 +22,7 @@
 set -eu
 only=table,recursion-quadtree-flat,recursion-quadtree-skewed,recursion-quicksort,recursion-mandelbrot
 only=$only,newcomer-bfs,newcomer-quadtree,newcomer-mandelbrot,newcomer-quicksort,newcomer-matrix,newcomer-refine
-only=$only,broken-rewrite,many-launches,serial-launches,kernel,tune-bfs,tune-gc,tune-sssp
+only=$only,broken-rewrite,many-launches,few-threads-1,few-threads-256,serial-launches,kernel,tune-bfs,tune-gc,tune-sssp
 only=$only,search-bfs,search-bt,search-cc,search-mstf,search-sssp
 if [ "${1:-}" = --only ]; then
     only=$2
@@ -152,6 +153,17 @@ if wanted many-launches; then
     measure many-launches tests/gpu/many_launches.cu --timeout 20 --repeat 3 --rewrites threshold,aggregate-block,aggregate-grid
     holds "$out/many-launches.json" 'all(map(agrees, v))'
 fi
+
+# THREADS LAUNCHES: what doesn't fit into the arena takes no longer than it did.
+few_threads() {
+    wanted "few-threads-$1" || return 0
+    measure "few-threads-$1" tests/gpu/launches_of_a_thread.cu --args "$1 $2" --timeout 20 --repeat 3 \
+        --rewrites optimize,aggregate-block,aggregate-warp,aggregate-grid,fire-and-forget
+    holds "$out/few-threads-$1.json" 'len(v) == 5 and all(map(agrees, v))'
+    holds "$out/few-threads-$1.json" 'all(one["median_ms"] <= r["original"]["median_ms"] for one in v.values())'
+}
+few_threads 1 8192
+few_threads 256 32
 
 if wanted serial-launches; then
     measure serial-launches tests/gpu/serial_launches.cu --timeout 20 --repeat 2 \
