@@ -109,17 +109,23 @@ __device__ __forceinline__ void keep_in_memory(const T& object) {
 struct AsideHead {
     unsigned long long next;   // another one, or 0
     void* memory;              // as malloc gave it
+    unsigned capacity;         // launches
     unsigned used;             // also counts those that came too late
 };
 
-/// Gives the memory of such launches back, when they are done.
-template <int = 0>
-__global__ void free_rest(unsigned long long aside) {
+/// Gives the memory of such launches back.
+__device__ __forceinline__ void free_aside(unsigned long long aside) {
     while (aside != 0) {
         const AsideHead* const head = reinterpret_cast<AsideHead*>(aside);
         aside = head->next;
         free(head->memory);
     }
+}
+
+/// The same by a kernel, when they are done.
+template <int = 0>
+__global__ void free_rest(unsigned long long aside) {
+    free_aside(aside);
 }
 
 }   // namespace detail
@@ -275,15 +281,17 @@ public:
         for (unsigned long long next = aside; next != 0;) {
             AsideChunk& chunk = *reinterpret_cast<AsideChunk*>(next);
             next = chunk.next;
-            const unsigned count = chunk.used < kAside ? chunk.used : kAside;
+            const unsigned count = chunk.used < chunk.capacity ? chunk.used : chunk.capacity;
             put_aside += count;
             for (unsigned slot = 0; slot < count;)
                 slot = launch_alike(uniform, pool, chunk, slot, count);
         }
         if (put_aside == 0) return;
         detail::say_aside(put_aside);
-        // Batches are read while they run.
-        detail::free_rest<><<<1, 1, 0, cudaStreamTailLaunch>>>(aside);
+        // Batches are read while they run. One more launch may be one too many where kernels nest:
+        // there, each grid has its own arguments.
+        if constexpr (kNested) detail::free_aside(aside);
+        else detail::free_rest<><<<1, 1, 0, cudaStreamTailLaunch>>>(aside);
     }
 
 private:
@@ -299,35 +307,50 @@ private:
     static_assert(sizeof(Record) <= sizeof(Aside), "a record takes the place of what is put aside");
     static_assert(alignof(Record) <= alignof(Aside), "a record takes the place of what is put aside");
 
-    // A warp of them: the heap's allocator takes the longer for each allocation the more there are
-    // (H200: 180 us where 7,000 are alive).
-    static constexpr unsigned kAside = 32;
-    struct AsideChunk : detail::AsideHead {
-        Aside launches[kAside];
-        unsigned first[kAside];   // for a batch: the blocks of those before
+    // Many of them, twice as many as in the one before: the heap's allocator takes some 200 us for
+    // each (H200). Behind them is room for a number each.
+    struct alignas(Aside) AsideChunk : detail::AsideHead {
+        __device__ __forceinline__ Aside* launches() { return reinterpret_cast<Aside*>(this + 1); }
+        // For a batch: the blocks of those before.
+        __device__ __forceinline__ unsigned* first() {
+            return reinterpret_cast<unsigned*>(launches() + this->capacity);
+        }
     };
+    static constexpr unsigned kAsideLeast = 32, kAsideMost = 1024;
 
-    // Takes so many places of a chunk, if there is one; the first of them is one of the chunk's,
-    // and others may be behind its end.
+    // Takes so many places of a chunk, if there is one: from `first` on, the first `room` of them.
     static __device__ __forceinline__ bool take_places(unsigned long long chunk, unsigned count,
-                                                       unsigned& first) {
+                                                       unsigned& first, unsigned& room) {
         if (chunk == 0) return false;
         detail::fence();   // acquire: what its maker wrote
-        first = atomicAdd(&reinterpret_cast<AsideChunk*>(chunk)->used, count);
-        return first < kAside;
+        AsideChunk& taken = *reinterpret_cast<AsideChunk*>(chunk);
+        first = atomicAdd(&taken.used, count);
+        room = taken.capacity - first;
+        return first < taken.capacity;
     }
 
     // A chunk in front of another one. Out of memory: 0.
     static __device__ __forceinline__ unsigned long long make_chunk(unsigned long long next) {
+        unsigned capacity = kAsideLeast;
+        if (next != 0) {
+            capacity = 2 * reinterpret_cast<AsideChunk*>(next)->capacity;
+            if (capacity > kAsideMost) capacity = kAsideMost;
+        }
         // malloc promises 16
         constexpr std::size_t alignment = alignof(AsideChunk) > 16 ? alignof(AsideChunk) : 16;
-        void* const memory = malloc(sizeof(AsideChunk) + alignment - 16);
-        if (memory == nullptr) return 0;
+        void* memory = nullptr;
+        for (;; capacity = kAsideLeast) {
+            memory = malloc(sizeof(AsideChunk) + alignment - 16 +
+                            capacity * (sizeof(Aside) + sizeof(unsigned)));
+            if (memory != nullptr) break;
+            if (capacity == kAsideLeast) return 0;
+        }
         const std::uintptr_t address =
             (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
         AsideChunk& made = *reinterpret_cast<AsideChunk*>(address);
         made.next = next;
         made.memory = memory;
+        made.capacity = capacity;
         made.used = 0;
         detail::fence();   // release
         return address;
@@ -346,7 +369,7 @@ private:
     static __device__ __forceinline__ unsigned launch_alike(const Common& uniform, Pool pool,
                                                             AsideChunk& chunk, unsigned slot,
                                                             unsigned count) {
-        Aside* const launches = chunk.launches;
+        Aside* const launches = chunk.launches();
         const Aside own = launches[slot];
         unsigned end = slot + 1;
         if (!kNested && can_be_collected(own.grid, own.block, own.shared_bytes)) {
@@ -367,7 +390,7 @@ private:
                 record.shape.shared_bytes = static_cast<unsigned>(next.shared_bytes);
                 record.args = next.args;
                 records[end] = record;
-                chunk.first[end] = static_cast<unsigned>(blocks);
+                chunk.first()[end] = static_cast<unsigned>(blocks);
                 blocks += 1ull * next.grid.x * next.grid.y * next.grid.z;
             }
             if (end - slot > 1) {
@@ -375,7 +398,7 @@ private:
                 detail::fence();   // the batch reads what is written here
                 launch_kernel(uniform, dim3(static_cast<unsigned>(blocks)), own.block,
                               own.shared_bytes,
-                              ChildBatch(records + slot, chunk.first + slot, end - slot, pool,
+                              ChildBatch(records + slot, chunk.first() + slot, end - slot, pool,
                                          nullptr, false));
                 return end;
             }
@@ -396,10 +419,10 @@ private:
             const unsigned together = __activemask();
             const unsigned below = together & detail::lanes_below();
             unsigned long long chunk = 0;
-            unsigned slot = 0;
+            unsigned slot = 0, room = 0;
             if (below == 0) {
                 chunk = detail::load_relaxed(state.aside);
-                while (!take_places(chunk, detail::count_of(together), slot)) {
+                while (!take_places(chunk, detail::count_of(together), slot, room)) {
                     const unsigned long long made = make_chunk(chunk);
                     if (made == 0) break;
                     const unsigned long long last = atomicCAS(&state.aside, chunk, made);
@@ -410,9 +433,10 @@ private:
             const int first = __ffs(static_cast<int>(together)) - 1;
             chunk = __shfl_sync(together, chunk, first);
             slot = __shfl_sync(together, slot, first) + detail::count_of(below);
+            room = __shfl_sync(together, room, first);
             if (chunk == 0) return false;
-            if (slot < kAside) {
-                reinterpret_cast<AsideChunk*>(chunk)->launches[slot] = aside;
+            if (detail::count_of(below) < room) {
+                reinterpret_cast<AsideChunk*>(chunk)->launches()[slot] = aside;
                 return true;
             }
         }
