@@ -22,6 +22,8 @@ pub struct Spot<'a, 'db> {
     function: &'a Function<'db>,
     /// Relative to the function.
     at: u32,
+    /// Code for this place may also be written here, behind the function: macros have to mean the same at both.
+    behind: Option<u32>,
     /// Which of the function's names are seen.
     seen: Seen,
 }
@@ -51,15 +53,17 @@ impl<'a, 'db> Spot<'a, 'db> {
         Spot {
             function,
             at: function.item.signature(function.db).params_span.start,
+            behind: None,
             seen: Seen::Parameters,
         }
     }
 
-    /// Where a function's body begins.
+    /// Where a function's body begins: it may become a function of its own, with what is written here in another one behind it.
     pub fn top(function: &'a Function<'db>) -> Spot<'a, 'db> {
         Spot {
             function,
             at: function.item.body_span(function.db).start,
+            behind: Some(function.item.body_span(function.db).end),
             seen: Seen::Parameters,
         }
     }
@@ -69,6 +73,7 @@ impl<'a, 'db> Spot<'a, 'db> {
         Spot {
             function,
             at: span.start,
+            behind: None,
             seen: Seen::All,
         }
     }
@@ -78,8 +83,18 @@ impl<'a, 'db> Spot<'a, 'db> {
     }
 
     fn macro_state(&self, name: &str) -> Option<&'db MacroState> {
-        let state = macro_at(self.function.db, self.function.item, self.at, name);
+        self.macro_state_at(self.at, name)
+    }
+
+    fn macro_state_at(&self, at: u32, name: &str) -> Option<&'db MacroState> {
+        let state = macro_at(self.function.db, self.function.item, at, name);
         state.filter(|state| **state != MacroState::Undefined)
+    }
+
+    /// Whether a macro of this name is another one behind the function.
+    fn changes_behind(&self, name: &str) -> bool {
+        self.behind
+            .is_some_and(|at| self.macro_state_at(at, name) != self.macro_state(name))
     }
 
     fn owner(&self, name: &str) -> Owner<'db> {
@@ -137,6 +152,9 @@ fn first_different(code: &str, from: Spot<'_, '_>, to: Spot<'_, '_>, known: &Has
     while let Some((name, member)) = todo.pop() {
         if calls::is_keyword(&name) || !seen.insert((name.clone(), member)) {
             continue;
+        }
+        if to.changes_behind(&name) {
+            return Some(name);
         }
         match (from.macro_state(&name), to.macro_state(&name)) {
             (None, None) => {}

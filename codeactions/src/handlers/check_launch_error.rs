@@ -1,6 +1,8 @@
 //! `check-launch-error`
 
+use gridfuse_analysis::base::preprocess::MacroState;
 use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::macros::macro_at;
 
 use crate::api::refusal::Ineligible;
 use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target, Undo};
@@ -9,7 +11,7 @@ use crate::draft::Draft;
 use crate::edit::include::add_system_include;
 use crate::edit::style;
 use crate::emit::target;
-use crate::facts::surroundings;
+use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "check-launch-error",
@@ -83,9 +85,22 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
             );
         }
     }
+    for name in [
+        "error",
+        "printf",
+        "cudaError_t",
+        "cudaGetLastError",
+        "cudaGetErrorString",
+    ] {
+        let state = macro_at(db, site.parent, site.facts.span.start, name);
+        if matches!(state, Some(MacroState::Defined(_) | MacroState::DefinedSomehow)) {
+            refusals.add(format!("`{name}` is a macro here"), Some(site.here()));
+        }
+    }
     let statement = site.facts.statement;
     let statement = draft.settle(statement)?;
     let Draft { site, edit, .. } = &mut draft;
+    surroundings::assume_nothing_else(site, Errors::Stay, edit);
     let printing = included_files(db, site.file).iter().any(|f| {
         let text = f.text(db);
         ["<cstdio>", "<stdio.h>"].iter().any(|name| text.contains(name))

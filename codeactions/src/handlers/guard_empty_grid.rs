@@ -17,7 +17,7 @@ use crate::facts::ctype;
 use crate::facts::operand::compared;
 use crate::facts::pure;
 use crate::facts::site::Site;
-use crate::facts::surroundings;
+use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "guard-empty-grid",
@@ -102,6 +102,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     let statement = site.facts.statement;
     let statement = draft.settle(statement)?;
     let Draft { site, edit, .. } = &mut draft;
+    surroundings::assume_nothing_else(site, Errors::Stay, edit);
     let mut number = crate::edit::one_line::flat(site.expr_source(wanted.expr));
     if wanted.of_variable {
         number.push_str(".x");

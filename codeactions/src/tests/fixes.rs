@@ -342,3 +342,28 @@ fn a_caller_that_asks_hears_of_an_empty_grid() {
     let asking = with(" if (cudaGetLastError() != cudaSuccess) p[0] = 1;");
     refused("guard-empty-grid", &asking, "checks its launches");
 }
+
+// A destructor that runs by no name hears of an error, or not.
+#[test]
+fn hidden_code_may_ask_for_errors() {
+    let asks = "struct Ask { int* o; __device__ ~Ask() { if (cudaGetLastError() != cudaSuccess) *o = 7; } };\n";
+    let launch = "Ask ask{out};\n    $0child<<<begin * count, 32>>>(out, begin, count);";
+    for id in ["guard-empty-grid", "check-launch-error"] {
+        let assumes = fixed(id, &format!("{asks}{}", program(launch)), &[]);
+        assert!(
+            assumes
+                .iter()
+                .any(|text| text.ends_with("leaves streams, child grids and errors alone")),
+            "{id}: {assumes:?}"
+        );
+    }
+}
+
+#[test]
+fn a_macro_takes_the_name_of_the_error() {
+    let text = format!(
+        "#define error 5\n{}",
+        program("$0child<<<count, 32>>>(out, begin, count);")
+    );
+    refused("check-launch-error", &text, "`error` is a macro here");
+}
