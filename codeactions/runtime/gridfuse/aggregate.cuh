@@ -424,7 +424,10 @@ private:
                 chunk = detail::load_relaxed(state.aside);
                 while (!take_places(chunk, detail::count_of(together), slot, room)) {
                     const unsigned long long made = make_chunk(chunk);
-                    if (made == 0) break;
+                    if (made == 0) {
+                        chunk = 0;
+                        break;
+                    }
                     const unsigned long long last = atomicCAS(&state.aside, chunk, made);
                     if (last != chunk) free(reinterpret_cast<AsideChunk*>(made)->memory);
                     chunk = last == chunk ? made : last;

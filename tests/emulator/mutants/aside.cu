@@ -40,9 +40,10 @@ __global__ void parent(unsigned* out, gridfuse::Arena arena) {
     }
 }
 
-// Takes one piece of the heap, and then all that is left, if it is to be `full`.
-__global__ void take(void** heap, bool full) {
-    *heap = malloc(kHeap);
+// Takes one piece of the heap, and then all that is left but for so many bytes, if it is to be `full`.
+__global__ void take(void** heap, bool full, std::size_t left) {
+    void* const spare = left != 0 ? malloc(left) : nullptr;
+    *heap = malloc(kHeap - (left + 15) / 16 * 16);
     void** last = static_cast<void**>(*heap);
     if (last != nullptr) *last = nullptr;
     for (std::size_t bytes = 1 << 20; full && last != nullptr && bytes >= sizeof(void*); bytes /= 2) {
@@ -52,6 +53,7 @@ __global__ void take(void** heap, bool full) {
             *last = nullptr;
         }
     }
+    if (spare != nullptr) free(spare);
 }
 __global__ void give(void** heap) {
     for (void* piece = *heap; piece != nullptr;) {
@@ -62,9 +64,9 @@ __global__ void give(void** heap) {
 }
 
 template <class Granularity>
-bool run(const char* name, unsigned* out, void** heap, int bytes, bool full) {
+bool run(const char* name, unsigned* out, void** heap, int bytes, bool full, std::size_t left = 0) {
     cudaMemset(out, 0, kLaunches * kRoom * sizeof(unsigned));
-    if (full) take<<<1, 1>>>(heap, true);
+    if (full) take<<<1, 1>>>(heap, true, left);
     parent<Granularity><<<kBlocks, kThreads>>>(out, gridfuse::arena_for(kBlocks, kThreads, 0, bytes));
     if (cudaDeviceSynchronize() != cudaSuccess) return false;
     bool right = true;
@@ -80,7 +82,7 @@ bool run(const char* name, unsigned* out, void** heap, int bytes, bool full) {
         }
     }
     // Nothing else is left on the heap.
-    if (!full) take<<<1, 1>>>(heap, false);
+    if (!full) take<<<1, 1>>>(heap, false, 0);
     if (cudaDeviceSynchronize() != cudaSuccess) return false;
     const bool has_room = *heap != nullptr;
     give<<<1, 1>>>(heap);
@@ -102,6 +104,8 @@ int main() {
         right = run<gridfuse::PerWarp>("per warp", out, heap, bytes, false) && right;
     }
     right = run<gridfuse::PerBlock>("per block", out, heap, 16, true) && right;
+    // One chunk and no other.
+    right = run<gridfuse::PerGrid>("per grid", out, heap, 16, true, 2000) && right;
     std::printf("%s\n", right ? "right" : "wrong");
     return right ? 0 : 1;
 }
