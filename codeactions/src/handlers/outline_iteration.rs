@@ -51,6 +51,7 @@ launch, that of an empty grid for example, the loop goes on; `cudaGetLastError` 
 
 ## Assumes
 - Where the size of a grid changes, CUDA refuses none of the launches.
+- Where the loop looks for errors, no call fails: what the program does about an error, it does once, after the loop.
 - A variable that the function has by reference is no other variable of the loop, nor memory that the kernels use.
 - The host may now compute in front of the loop what it computed in its rounds before. If that divides or reads through a pointer, it can
   do so where there is no round, and nothing in the loop changes it.

@@ -6,7 +6,7 @@ const ID: &str = "outline-iteration";
 
 /// What the rewrite makes of the loop behind `$0` has these pieces; what it takes for granted.
 #[track_caller]
-fn outlined(text: &str, pieces: &[&str]) -> Vec<String> {
+pub(super) fn outlined(text: &str, pieces: &[&str]) -> Vec<String> {
     let (new, assumes) = fix(ID, text, &[]).unwrap_or_else(|reasons| panic!("refused: {reasons:#?}\n{text}"));
     for piece in pieces {
         assert!(new.contains(piece), "no\n{piece}\nin\n{new}");
@@ -16,7 +16,7 @@ fn outlined(text: &str, pieces: &[&str]) -> Vec<String> {
 }
 
 #[track_caller]
-fn refused(text: &str, reason: &str) {
+pub(super) fn refused(text: &str, reason: &str) {
     match fix(ID, text, &[]) {
         Ok((new, _)) => panic!("not refused:\n{new}"),
         Err(reasons) => assert!(reasons.iter().any(|r| r.contains(reason)), "{reasons:#?}\n{text}"),
@@ -24,7 +24,7 @@ fn refused(text: &str, reason: &str) {
 }
 
 /// A program with a kernel, what stands beside it, and a loop by the host.
-fn with(kernels: &str, host: &str) -> String {
+pub(super) fn with(kernels: &str, host: &str) -> String {
     format!(
         r#"#include <cstdio>
 #include <utility>
@@ -44,12 +44,12 @@ int search(const int* next, int* dist, int* other, int* flag, int n, cudaStream_
 }
 
 /// A loop of these statements beside those that every one has.
-fn around(statements: &str) -> String {
+pub(super) fn around(statements: &str) -> String {
     around_beside("", statements)
 }
 
 /// The same in a program with more kernels.
-fn around_beside(kernels: &str, statements: &str) -> String {
+pub(super) fn around_beside(kernels: &str, statements: &str) -> String {
     with(
         kernels,
         &format!(

@@ -4,16 +4,14 @@ use std::collections::BTreeSet;
 
 use gridfuse_analysis::facts::uniformity::variables_of_place;
 use gridfuse_analysis::hir::walk::all_exprs;
-use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, StmtKind, Storage};
+use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Storage};
 
 use super::api;
 use super::host_loop::HostLoop;
 use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
-use crate::facts::calls;
 use crate::facts::cluster::Function;
-use crate::facts::pure::takes_by_value;
 
 /// Refuses a loop that changes a variable which it uses by another name as well.
 pub fn refuse_aliases(host: &HostLoop<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
@@ -104,39 +102,4 @@ fn registered(host: &HostLoop<'_>, binding: BindingId) -> Option<ExprId> {
         }
         _ => false,
     })
-}
-
-/// Whether what stands outside of the loop may keep a variable: a lambda, a reference, an object that is made with it, a function that
-/// isn't known to take it by value. It may be read by that then wherever it is.
-pub fn is_kept(host: &HostLoop<'_>, binding: BindingId) -> bool {
-    let Function { db, item, body, .. } = &host.function;
-    let within = host.span();
-    let is = |e: &ExprId| parts_of(host, *e).contains(&binding);
-    let by_expression = body
-        .exprs
-        .iter()
-        .filter(|e| !within.contains(e.span))
-        .any(|e| match &e.kind {
-            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
-            ExprKind::AddrOf(place) => is(place),
-            ExprKind::Construct { ty, args } => !calls::is_plain_type(ty) && ty != "dim3" && args.iter().any(is),
-            ExprKind::Call { name, args, .. } => {
-                let name = name.as_deref();
-                let mut given = args.iter().enumerate().filter(|(_, arg)| is(arg));
-                given.any(|(at, _)| {
-                    !name.is_some_and(|name| {
-                        calls::keeps_arguments(*db, *item, name) || takes_by_value(*db, *item, name, at)
-                    })
-                })
-            }
-            _ => false,
-        });
-    let by_declaration = |kind: &StmtKind| match kind {
-        StmtKind::Decl(decls) => decls.iter().any(|decl| {
-            let ty = &body.binding(decl.binding).ty;
-            (ty.reference || ty.complex) && decl.init.is_some_and(|init| is(&init))
-        }),
-        _ => false,
-    };
-    by_expression || body.stmts.iter().any(|stmt| by_declaration(&stmt.kind))
 }

@@ -139,6 +139,11 @@ impl Checks {
                 text: "no call of the loop fails: it goes on where `break` left it".to_owned(),
                 place: Some(host.function.place(span)),
             }));
+        } else if self.waits.is_some() || self.last.is_some() {
+            edit.assume(assumption::NO_LAUNCH_FAILS.of(Reason {
+                text: "no call of CUDA's runtime fails: the program looks for errors once, after the loop".to_owned(),
+                place: Some(host.function.place(host.span())),
+            }));
         }
         if let (None, None, Some((span, why))) = (&self.waits, &self.last, &self.lost) {
             refusals.add(

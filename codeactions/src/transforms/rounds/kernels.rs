@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{Effects, effects};
 use gridfuse_analysis::facts::launch::Stream;
-use gridfuse_analysis::hir::ExprId;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::walk::all_in_expr;
+use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
 
 use super::api;
 use super::host_loop::HostLoop;
@@ -104,6 +105,13 @@ fn refuse_launch(host: &HostLoop<'_>, site: &Site<'_>, refusals: &mut Refusals) 
         }
     }
     for operand in site.launch.config.iter().skip(1) {
+        if reads_memory(host, *operand) {
+            let what = host.flat(*operand);
+            refusals.add(
+                format!("`{what}` is read from memory in each round: copy it to a variable before the loop"),
+                Some(site.place(site.body.expr(*operand).span)),
+            );
+        }
         if varies(host, *operand) {
             refusals.add(
                 "the blocks, their shared memory or the stream of the launch differ from round to round",
@@ -175,6 +183,17 @@ fn refuse_shared_memory(host: &HostLoop<'_>, found: &Kernels<'_>, edit: &mut Edi
             edit.assume(reason);
         }
     }
+}
+
+/// Whether an expression reads memory that device code may write.
+fn reads_memory(host: &HostLoop<'_>, expr: ExprId) -> bool {
+    let Function { db, item, body, .. } = &host.function;
+    let managed = |name: &str| matches!(meaning_in(*db, *item, name), Meaning::Global(global) if global.managed);
+    all_in_expr(body, expr).into_iter().any(|e| match &body.expr(e).kind {
+        ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } => true,
+        ExprKind::Name(Name::Other(name)) => managed(name),
+        _ => false,
+    })
 }
 
 /// Whether an expression has another value in another round.

@@ -9,6 +9,7 @@ mod checks;
 mod early;
 mod emit;
 mod host_loop;
+mod kept;
 mod kernels;
 mod residence;
 mod translate;

@@ -2,8 +2,8 @@
 
 use gridfuse_analysis::hir::{BindingId, ExprKind, Name, StmtKind, Storage};
 
-use super::aliases::is_kept;
 use super::host_loop::HostLoop;
+use super::kept::is_kept;
 use crate::api::refusal::Refusals;
 use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
@@ -110,8 +110,13 @@ fn lives(host: &HostLoop<'_>, binding: BindingId) -> (bool, bool) {
                 (before, after) = (true, true);
             }
             StmtKind::Goto(_) => repeated = true,
-            StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. } | StmtKind::RangeFor { .. } => {
-                repeated |= stmt.span != loop_span && stmt.span.contains(loop_span) && !stmt.span.contains(own.span);
+            // What the head of a loop declares lives through all of its iterations, what its body declares through one.
+            StmtKind::While { body: inner, .. }
+            | StmtKind::DoWhile { body: inner, .. }
+            | StmtKind::For { body: inner, .. }
+            | StmtKind::RangeFor { body: inner, .. } => {
+                let around = stmt.span != loop_span && stmt.span.contains(loop_span);
+                repeated |= around && !body.stmt(*inner).span.contains(own.span);
             }
             _ => {}
         }
@@ -121,6 +126,7 @@ fn lives(host: &HostLoop<'_>, binding: BindingId) -> (bool, bool) {
     let initialised = body.initialiser(binding).is_some() || own.storage != Storage::Local;
     (
         initialised || before || repeated || outside,
-        after || kept || outside || repeated && before,
+        // The next run of the loop begins with what this one leaves.
+        after || kept || outside || repeated,
     )
 }

@@ -1,0 +1,318 @@
+//! `outline-iteration`: programs of which it once made others, by class.
+
+use super::outline_iteration::{around, around_beside, outlined, refused, with};
+
+/// A loop of these statements that stands in another one; `declared` stands in front of both.
+fn run_again(declared: &str, head: &str, foot: &str) -> String {
+    with(
+        "",
+        &format!(
+            r#"{declared}
+    {head}
+    h = 1;
+    $0while (h) {{
+        relax<<<n, n>>>(next, dist, flag, carried, n);
+        carried++;
+        cudaMemcpy(&h, flag, sizeof(int), cudaMemcpyDeviceToHost);
+    }}
+    {foot}"#
+        ),
+    )
+}
+
+/// What one run of the loop leaves, the next run begins with.
+#[test]
+fn loops_that_run_again() {
+    let given_back = &["carried = state.carried;"];
+    for (declared, head, foot) in [
+        ("int carried = 0;", "for (int r = 0; r < 2; ++r) {", "}"),
+        ("", "for (int carried = 0, r = 0; r < 2; ++r) {", "}"),
+        ("int carried = 0;", "do {", "} while (n-- > 5);"),
+    ] {
+        outlined(&run_again(declared, head, foot), given_back);
+    }
+    // The names are short, as the call stands a level deeper.
+    let jumps = run_again("int carried = 0;", "more: ;", "if (n-- > 5) goto more;");
+    let jumps = jumps.replace("next", "a").replace("dist", "d");
+    outlined(&jumps, given_back);
+    let anew = run_again("", "for (int r = 0; r < 2; ++r) { int carried = 0;", "}");
+    outlined(&anew, &["struct relax_state { int h; };", "int carried"]);
+}
+
+/// Whoever may keep a variable reads what the loop leaves in it.
+#[test]
+fn variables_that_something_keeps() {
+    let classes = r#"#include <functional>
+#include <vector>
+struct View { int& value; };
+struct Views { View all[1]; };
+struct Guard { int& value; Guard(int& value) : value(value) {} ~Guard() { printf("%d", value); } };
+struct Keep {
+    int* kept = nullptr;
+    Keep& operator<<(int& value) { kept = &value; return *this; }
+    Keep& operator=(int& value) { kept = &value; return *this; }
+    Keep& operator+=(int& value) { kept = &value; return *this; }
+    int& operator[](int& value) { kept = &value; return value; }
+    void keep(int& value) { kept = &value; }
+};
+void keep_as(Guard guard);
+"#;
+    let program = |declared: &str| {
+        let text = around_beside(classes, "own++;");
+        text.replace("$0while", &format!("int own = 0; {declared}\n    $0while"))
+    };
+    for declared in [
+        "Guard guard{own};",
+        "Guard guard(own);",
+        "Guard guard = own;",
+        "Guard guards[2] = {own, own};",
+        "Guard* guard = new Guard(own);",
+        "View view{own};",
+        "View view = {own};",
+        "View view{(own)};",
+        "View* view = new View{own};",
+        "Views views[1] = {{{own}}};",
+        "struct Local { int& value; } local{own};",
+        "Keep keep; keep << own;",
+        "Keep keep; keep = own;",
+        "Keep keep; keep += own;",
+        "Keep keep; keep[own];",
+        "Keep keep; keep.keep(own);",
+        "std::vector<std::reference_wrapper<int>> all{own};",
+        "int& first = n > 5 ? own : n;",
+        "int& first = ++own;",
+        "int& first = own = 5;",
+        "keep_as(own);",
+    ] {
+        outlined(&program(declared), &["own = state.own;"]);
+    }
+    for declared in [
+        "int twice = own * 2 + 1;",
+        "own += n; own = n; --own;",
+        "if (own > 5 && n) n = own;",
+        "relax<<<own, 128>>>(next, dist, flag, own, n);",
+        "auto copied = own; next += own; n = next[own];",
+    ] {
+        outlined(&program(declared), &["struct relax_state { int level; };", "int own)"]);
+    }
+}
+
+/// What a macro stands for isn't in the text: no part of it can be another one there.
+#[test]
+fn parts_of_macros() {
+    let macros = r#"__device__ int limit = 5;
+__managed__ int managed = 5;
+#include <cstdlib>
+namespace own { const int kComputed = atoi("5"); }
+#define HALF (limit / 2)
+#define GO (managed > 2)
+#define MOST (own::kComputed / 2)
+#define SWAP_ON(a, b) (std::swap(a, b), ++a)
+#define BACK(h) cudaMemcpy(&h, flag, sizeof(h), cudaMemcpyDeviceToHost)
+#define CLEAR { cudaMemset(flag, 0, sizeof(int)); cudaMemset(dist, 1, 4); }
+#define NEXT cudaDeviceSynchronize(); ++level
+#define CHECK(call) do { if (call) printf("error"); } while (0)
+#define BYTES sizeof(int)
+#define FLAG ((void*)flag)
+#define SIZES 4, 128
+"#;
+    let program = |statement: &str| {
+        let text = around_beside(macros, statement);
+        text.replace("$0while", "int limit = 64, p = 0, q = 1;\n    $0while")
+    };
+    for statement in [
+        "if (level > HALF) break;",
+        "relax<<<4, 128>>>(next, dist, flag, level + HALF - 3, n);",
+        "if (GO) break;",
+        "if (level > MOST) break;",
+        "SWAP_ON(p, q);",
+        "BACK(p); level += p;",
+    ] {
+        refused(&program(statement), "a part of the macro `");
+    }
+    refused(&program("CLEAR"), "a part of the macro `CLEAR`");
+    refused(
+        &program("relax<<<SIZES>>>(next, dist, flag, level, n);"),
+        "the launch comes out of a macro",
+    );
+    refused(&program("NEXT;"), "is a macro of several statements");
+    outlined(
+        &program("cudaMemset(FLAG, 0, BYTES); CHECK(cudaMemset(dist, 1, sizeof(int)));"),
+        &["rounds.fill(FLAG, 0, BYTES);", "rounds.fill(dist, 1, sizeof(int));"],
+    );
+}
+
+/// The loop stands above its function then.
+#[test]
+fn names_above_the_function() {
+    let beside = r#"template <int B> __global__ void filled(int* x) { x[threadIdx.x] = B; }
+template <class T> __global__ void typed(T* x) { x[threadIdx.x] = 1; }
+constexpr int N = 16;
+namespace cfg { constexpr int kLimit = 2; __device__ int found; }
+#define LIMIT 3
+"#;
+    let program = |declared: &str, statement: &str| {
+        let text = around_beside(beside, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    for (declared, statement) in [
+        ("using namespace cfg;", "if (level > kLimit) break;"),
+        (
+            "using namespace cfg;",
+            "relax<<<4, 128>>>(next, dist, flag, kLimit, n);",
+        ),
+        ("using namespace cfg;", "filled<kLimit><<<4, 128>>>(dist);"),
+        (
+            "using namespace cfg;",
+            "cudaMemcpyToSymbol(found, &level, sizeof(int));",
+        ),
+        ("using T = int;", "typed<T><<<4, 128>>>(dist);"),
+        ("\n#define INNER 2\n", "if (level > INNER) break;"),
+        ("\n#undef LIMIT\n#define LIMIT 2\n", "if (level > LIMIT) break;"),
+        (
+            "\n#define INNER 2\n",
+            "relax<<<4, 128>>>(next, dist, flag, INNER * 2, n);",
+        ),
+    ] {
+        refused(&program(declared, statement), "means something else above `search`");
+    }
+    for statement in ["filled<N><<<4, 128>>>(dist);", "filled<N * 2><<<4, 128>>>(dist);"] {
+        refused(
+            &program("constexpr int N = 32;", statement),
+            "the template argument `N` has to be a constant",
+        );
+        outlined(&program("", statement), &["filled_body<N"]);
+    }
+    for statement in [
+        "constexpr int twice = own * 2; level += twice;",
+        "if constexpr (own > 1) level++;",
+    ] {
+        refused(&program("constexpr int own = 32;", statement), "has to be a constant");
+        outlined(&program("", &statement.replace("own", "N")), &[]);
+    }
+    for statement in ["static_assert(own == 32, \"\");", "using Q = T;"] {
+        refused(
+            &program("constexpr int own = 32; using T = int;", statement),
+            "can't move to the device",
+        );
+    }
+    outlined(&program("using namespace cfg;", "if (level > LIMIT) break;"), &[]);
+    refused(&around("using Q = int;"), "can't move to the device");
+}
+
+/// A copy of a struct refers to the host's variables where the struct has references.
+#[test]
+fn fields_that_refer() {
+    let classes = "struct View { int& level; int n; };\nstruct Look { const int& level; };\nstruct Size { int n, m; };";
+    let program = |declared: &str, statement: &str| {
+        let text = around_beside(classes, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    for (declared, argument) in [
+        ("View view{level, n};", "view.level"),
+        ("View view{level, n};", "view.n"),
+        ("Look view{level};", "view.level"),
+        ("struct Local { int& level; } view{level};", "view.level"),
+    ] {
+        let launch = format!("relax<<<4, 128>>>(next, dist, flag, {argument}, n);");
+        refused(
+            &program(declared, &launch),
+            "may be a reference to what changes in the loop",
+        );
+    }
+    let copied = program(
+        "Size size{n, 2};",
+        "relax<<<4, 128>>>(next, dist, flag, size.n, size.m);",
+    );
+    outlined(&copied, &["Size size"]);
+}
+
+/// Memory of the host's alone is no memory of both, whatever has its pointer's name.
+#[test]
+fn memory_of_the_host() {
+    let program = |declared: &str, statement: &str| {
+        let kernel = "#include <cstdlib>";
+        let text = around_beside(kernel, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    let counts = "*count = *count + 1;";
+    let managed = "int* count = nullptr; cudaMallocManaged(&count, sizeof(int));";
+    outlined(
+        &program(managed, counts),
+        &["rounds.store(count, rounds.load(count) + 1);"],
+    );
+    for (declared, statement) in [
+        (
+            "int* count = new int(0);",
+            "{ int* count = flag; relax<<<4, 128>>>(next, dist, count, level, n); }",
+        ),
+        (
+            "int* count; if (n > 5) cudaMallocManaged(&count, 4); else count = (int*)malloc(4);",
+            "",
+        ),
+        ("int* count = (int*)malloc(4); cudaMallocManaged(&count, 4);", ""),
+    ] {
+        let text = program(declared, &format!("{statement} {counts}"));
+        refused(
+            &text,
+            "`count` isn't known to point to memory that device code can read",
+        );
+    }
+}
+
+/// Sizes of blocks that are read from memory may be others in each round.
+#[test]
+fn sizes_in_memory() {
+    let managed = "__managed__ int threads = 32;\n__global__ void grow(int* x) { threads = 64; }";
+    for size in ["threads", "*other", "other[1]"] {
+        let text = around_beside(managed, &format!("grow<<<1, {size}>>>(flag);"));
+        refused(&text, "is read from memory in each round");
+    }
+}
+
+/// What the program does about errors it does once.
+#[test]
+fn errors_in_rounds() {
+    for statement in [
+        "if (cudaGetLastError() != cudaSuccess) printf(\"failed\");",
+        "if (cudaDeviceSynchronize() != cudaSuccess) printf(\"failed\");",
+    ] {
+        let assumes = outlined(&around(statement), &[]);
+        assert_eq!(
+            assumes,
+            ["no call of CUDA's runtime fails: the program looks for errors once, after the loop"]
+        );
+    }
+    assert_eq!(outlined(&around(""), &[]), Vec::<String>::new());
+}
+
+/// A class says itself how it is read and written.
+#[test]
+fn memory_of_classes() {
+    let classes = "#include <atomic>\nstruct Flag { int v; Flag& operator=(int x) { v = x + 1; return *this; } };\nusing number = unsigned;";
+    let program = |declared: &str, statement: &str| {
+        let text = around_beside(classes, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    for (declared, statement) in [
+        ("Flag* own; cudaMallocManaged(&own, 4);", "*own = 5;"),
+        ("int** own; cudaMallocManaged(&own, 8);", "*own = 0;"),
+        ("std::atomic<int>* own; cudaMallocManaged(&own, 4);", "if (*own) break;"),
+    ] {
+        refused(&program(declared, statement), "`own` isn't known to point to numbers");
+    }
+    for declared in [
+        "number* own; cudaMallocManaged(&own, 4);",
+        "float* own; cudaMallocManaged(&own, 4);",
+    ] {
+        outlined(
+            &program(declared, "*own = 5; if (*own > 5) break;"),
+            &["rounds.store(own, 5);"],
+        );
+    }
+    let size = program(
+        "dim3 size(2);",
+        "cudaMemcpy(&size, flag, sizeof(dim3), cudaMemcpyDeviceToHost);",
+    );
+    refused(&size, "copies a `dim3` from the device");
+}
