@@ -488,6 +488,25 @@ int main() { parent<<<1, 64>>>(Arg{}); }
         .replace("{ int x, y; }", "{ int x, y; Pair& operator=(const Pair&); }")
         .replace("a[n].x = a[n].y", "a[n] = a[n]");
     assert!(said(&class).threads.starts_with("unknown"));
+    // Bit-fields share a unit, and who writes one writes all of it.
+    let one = "if (threadIdx.x == 0) a[n].x = a[n].y;";
+    let apart = text.replace(one, "if (threadIdx.x == 0) a[n].x = 1;");
+    let constant = apart.replace("p, threadIdx.x", "p, 0");
+    assert_eq!(said(&apart).threads, "none: Disjoint");
+    assert_eq!(said(&constant).threads, "none: Commuting");
+    let bits = constant.replace("{ int x, y; }", "{ int x : 1, y : 3; }");
+    assert!(!said(&bits).threads.starts_with("none"), "{:?}", said(&bits));
+    // An array at the end of an object may go on behind it.
+    for (extent, found) in [
+        ("", "unknown"),
+        ("0", "unknown"),
+        ("1", "unknown"),
+        ("4", "none: Disjoint"),
+    ] {
+        let array = apart.replace("int x, y;", &format!("int x; int y[{extent}];"));
+        let array = array.replace("a[n].x = 1;", "a[n].y[n] = n;");
+        assert!(said(&array).threads.starts_with(found), "{extent}: {:?}", said(&array));
+    }
     done();
 }
 

@@ -109,6 +109,77 @@ fn waiting() {
 }
 
 #[test]
+fn waiting_by_what_is_no_assignment() {
+    const HELPERS: &str = r#"
+__device__ void get(int* f, int& s) { s = atomicAdd(f, 0); }
+__device__ void get(int* f, int* s) { *s = atomicAdd(f, 0); }
+struct State { int v; };
+__device__ void get_field(int* f, State& s) { s.v = atomicAdd(f, 0); }
+struct Poll { int* f; int v; __device__ void poll() { v = atomicAdd(f, 0); } __device__ bool done() const { return v; } };
+template <class T> __device__ void exchange(T& a, T& b) { T c = a; a = b; b = c; }
+__device__ void count(int* f) { atomicAdd(f, 1); }
+__device__ void next(int& i) { ++i; }
+__device__ float dot(const float* a, int n) { return a[n]; }
+"#;
+    let waits = |statements: &str| {
+        let source = format!("{HELPERS}__global__ void k(int* flag, float* out, int n) {{ {statements} }}");
+        summarize(&source).0.may_wait.is_some()
+    };
+    for statements in [
+        "int s = 0; while (!s) get(flag, s);",
+        "int s = 0; while (!s) get(flag, &s);",
+        "for (;;) { int t; get(flag, t); if (t) break; }",
+        "State s{0}; while (!s.v) get_field(flag, s);",
+        "int s = 0; int& r = s; while (!s) r = atomicAdd(flag, 0);",
+        "int s = 0; int* r = &s; while (!s) *r = atomicAdd(flag, 0);",
+        "int s = 0; int* r = &s; int* q = r; while (!s) q[0] = atomicAdd(flag, 0);",
+        "int s[2] = {0, 0}; int* r = s; while (!s[0]) r[0] = atomicAdd(flag, 0);",
+        "Poll s{flag, 0}; while (!s.done()) s.poll();",
+        "int s = 0; auto g = [&] { s = atomicAdd(flag, 0); }; while (!s) g();",
+        "int s = 0; auto g = [](int* f, int& x) { x = atomicAdd(f, 0); }; while (!s) g(flag, s);",
+        "int s = 0; while (!s) { int t = atomicAdd(flag, 0); exchange(s, t); }",
+        "int s = 0; while (!s) { int t = atomicAdd(flag, 0); memcpy(&s, &t, 4); }",
+        "int i = 0; while (i < 2) { if (atomicAdd(flag, 0)) next(i); }",
+        "int s = 0; while (!s) std::tie(s) = mystery(flag);",
+    ] {
+        assert!(waits(statements), "{statements}");
+    }
+    for statements in [
+        "int i = 0; while (i < n) { next(i); count(flag); }",
+        "int i = 0; while (i < n) { next(i); out[i] = atomicAdd(flag, 1); }",
+        "int i = 0; int* p = &i; while (i < n) { ++*p; count(flag); }",
+        "int c = 0; auto add = [&](int k) { c += k; atomicAdd(flag, k); }; for (int i = 0; i < n; ++i) add(i);",
+        "float a[4]; for (int i = 0; i < n; ++i) { a[i & 3] = dot(a, i); atomicAdd(flag, 1); }",
+        "for (int i = 0; i < n; ++i) { int s; get(flag, s); out[i] = s; }",
+        "Poll s{flag, 0}; for (int i = 0; i < n; ++i) s.poll();",
+    ] {
+        assert!(!waits(statements), "{statements}");
+    }
+}
+
+#[test]
+fn functions_that_call_themselves_may_wait() {
+    let waits = |functions: &str| {
+        let source = format!("{functions}\n__global__ void k(int* flag, int n) {{ f(flag, n); }}");
+        summarize(&source).0.may_wait.is_some()
+    };
+    for functions in [
+        "__device__ void f(int* flag, int n) { if (!atomicAdd(flag, 0)) f(flag, n); }",
+        "__device__ int f(int* flag, int n) { int v = atomicAdd(flag, 0); return v ? v : f(flag, n); }",
+        "__device__ void f(int* flag, int n);\n__device__ void g(int* flag, int n) { f(flag, n); }\n\
+         __device__ void f(int* flag, int n) { if (!atomicAdd(flag, 0)) g(flag, n); }",
+    ] {
+        assert!(waits(functions), "{functions}");
+    }
+    for functions in [
+        "__device__ void f(int* flag, int n) { if (n > 0) f(flag, n - 1); atomicAdd(flag, 1); }",
+        "__device__ void f(int* flag, int n) { if (atomicAdd(flag, 0)) flag[n] = 1; }",
+    ] {
+        assert!(!waits(functions), "{functions}");
+    }
+}
+
+#[test]
 fn launches_write_what_children_write() {
     let mut host = Host::new();
     let text = r#"__global__ void c(float* p) { p[0] = 1; }

@@ -268,3 +268,20 @@ __global__ void k() {{ Ball b; {statements} }}"#
         assert_eq!(check_by(&source, assumed_uniformity), Vec::<String>::new(), "{source}");
     }
 }
+
+#[test]
+fn objects_that_look_at_the_thread() {
+    let of = |members: &str, value: &str| {
+        let source = format!("struct Th {{ int v; {members} }};\n__global__ void k() {{ int x = {value}; }}");
+        check_by(&source, assumed_uniformity)
+    };
+    let none = Vec::<String>::new();
+    let own = "__device__ Th() : v(threadIdx.x) {}";
+    assert_eq!(of(own, "$Varying(Th().v)$"), none);
+    assert_eq!(of(own, "$Varying(Th{}.v)$"), none);
+    let converts = format!("{own} __device__ operator int() const {{ return v; }}");
+    assert_eq!(of(&converts, "$Varying(Th())$"), none);
+    let of_thread = "__device__ operator int() const { return threadIdx.x; }";
+    assert_eq!(of(of_thread, "$Varying(Th{1})$"), none);
+    assert_eq!(of("__device__ Th(int n) : v(n) {}", "$Constant(Th(1).v)$"), none);
+}

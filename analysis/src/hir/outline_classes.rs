@@ -122,7 +122,11 @@ impl Collector<'_> {
                             let name = crate::hir::declarator::declared_name(self.text(name));
                             item.constants.push((ty.clone(), name.to_owned()));
                         } else {
-                            item.fields.push((ty.clone(), self.text(name).to_owned()));
+                            let width = name
+                                .next_named_sibling()
+                                .filter(|next| next.kind() == "bitfield_clause");
+                            let width = width.map_or("", |width| self.text(width));
+                            item.fields.push((ty.clone(), format!("{}{width}", self.text(name))));
                         }
                     }
                     if child.child_by_field_id(fields::DEFAULT_VALUE.id()).is_some() {

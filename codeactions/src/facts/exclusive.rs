@@ -1,7 +1,7 @@
 //! Launches of which a block does one at most: they stand in branches that exclude each other, and one thread of the block decides.
 
 use gridfuse_analysis::facts::launch::{LaunchFacts, Launchers, gets_there_by_flat_blocks, who_gets_to};
-use gridfuse_analysis::hir::flow::Flow;
+use gridfuse_analysis::hir::flow::control_flow;
 use gridfuse_analysis::hir::{ExprId, StmtId, StmtKind};
 
 use crate::facts::site::Site;
@@ -24,7 +24,7 @@ pub fn one_per_block<'db>(site: &Site<'db>, other: &LaunchFacts<'db>) -> bool {
     if site.facts.in_lambda || other.in_lambda || body.cut || body.stmts.iter().any(|stmt| jumps(&stmt.kind)) {
         return false;
     }
-    let flow = Flow::of(body);
+    let flow = control_flow(site.db, site.parent);
     let (Some(a), Some(b)) = (flow.expr_block.get(&site.facts.expr), flow.expr_block.get(&other.expr)) else {
         return false;
     };

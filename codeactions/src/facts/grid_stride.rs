@@ -2,6 +2,7 @@
 //! `for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) …`
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::dependence::rounds_are_independent;
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
@@ -18,7 +19,8 @@ use crate::facts::movable;
 use crate::facts::pure;
 
 /// Whether the child's body is such a loop and nothing else that depends on the size of the grid: each round does the same
-/// whichever thread does it, with nothing left over from the round before.
+/// whichever thread does it, with nothing left over from the round before, neither in variables nor in memory: a thread of a smaller grid
+/// does other rounds one after the other.
 pub fn is_grid_stride(child: &Child<'_>) -> bool {
     let body: &Body = &child.body;
     let effects = effects(child.db, child.item);
@@ -115,7 +117,8 @@ fn recognise(child: &Child<'_>, body: &Body) -> Option<()> {
         && starts.iter().chain(&strides).all(wide)
         && is_limit(child, cond, index, &keeps)
         && is_step(body, step, index, &strides)
-        && is_round(child, body, inner, index, step, &keeps);
+        && is_round(child, body, inner, index, step, &keeps)
+        && rounds_are_independent(child.db, child.item, next, index);
     fine.then_some(())
 }
 

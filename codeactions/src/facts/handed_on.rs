@@ -8,7 +8,7 @@ use gridfuse_analysis::facts::dependence::{
     Access, Dependence, Footprint, Kind, Root, Touch, child_footprint, own_footprint,
 };
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, Operand, launches};
-use gridfuse_analysis::hir::flow::Flow;
+use gridfuse_analysis::hir::flow::{Flow, control_flow};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::walk::all_in_expr;
@@ -25,7 +25,7 @@ use crate::facts::site::Site;
 pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     let (db, function) = (site.db, site.parent);
     let theirs = launches(db, function).get(other as usize)?;
-    let flow = Flow::of(&site.body);
+    let flow = control_flow(db, function);
     let (own, args) = (
         args_of_all(site, &flow, site.facts, theirs),
         args_of_all(site, &flow, theirs, site.facts),

@@ -222,7 +222,6 @@ fn a_grid_stride_loop_stays_as_it_is() {
         "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x)",
         "int stride = gridDim.x * blockDim.x;\n    for (int i = threadIdx.x + blockDim.x * blockIdx.x; count > i; i = i + stride)",
         "int t = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;\n    for (int i = t; i < count; i += stride)",
-        "int i = blockIdx.x * blockDim.x + threadIdx.x, end = count + out[0];\n    for (; i < end; i += gridDim.x * blockDim.x)",
     ] {
         let child = format!(
             "__global__ void child(int* out, int begin, int count) {{\n    {head} {{\n        int next = begin + i;\n        atomicAdd(&out[next], 1);\n    }}\n}}\n"
@@ -268,6 +267,33 @@ fn loops_that_depend_on_the_grid_get_a_kernel() {
             &with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
         )
         .has(&["child_body(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, begin, count);"]);
+    }
+}
+
+#[test]
+fn loops_that_carry_something_in_memory_get_a_kernel() {
+    let head = "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x)";
+    let stays = |body: &str| {
+        let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {head} {body}\n}}\n");
+        let text = with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+        !rewrite(ID, &text).text().contains("child_body(")
+    };
+    for body in [
+        "out[i] += begin;",
+        "atomicAdd(&out[i % begin], 1);",
+        "{ int k = 2 * i; out[k] = out[k + 1]; }",
+    ] {
+        assert!(stays(body), "{body}");
+    }
+    for body in [
+        // A sum of each thread.
+        "out[i % begin] += count;",
+        "out[i % 160] += count;",
+        // From the round before.
+        "if (i >= begin) out[i] += out[i - begin];",
+        "out[i] = out[i + 1];",
+    ] {
+        assert!(!stays(body), "{body}");
     }
 }
 

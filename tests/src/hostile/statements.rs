@@ -121,6 +121,16 @@ pub fn all() -> Vec<Hostile> {
             |d| values(1_000 / d),
         ),
         hostile(
+            "squares-500",
+            "500 variables, each of which is the square of the one before.",
+            |d| squares(500 / d),
+        ),
+        hostile(
+            "exclusive-launches",
+            "30 launches of one kernel, each by another thread.",
+            |d| exclusive_launches(30 / d),
+        ),
+        hostile(
             "strings-500000",
             "500,000 string literals, one behind the other.",
             |d| chain(500_000 / d, "const char *s = \"\"", " \"a\"", ";"),
@@ -165,6 +175,24 @@ fn values(count: usize) -> Files {
                   if (n % 5 > 0) child<<<1, 16>>>(in, out, n % 5);\n}\n";
     one(format!(
         "{child}{parent}void host(int *in, unsigned *out) {{ parent<<<2, 32>>>(in, out, 7); }}\n"
+    ))
+}
+
+fn squares(count: usize) -> Files {
+    let made = times(count, |k| format!("  int v{} = v{k} * v{k} + 1;\n", k + 1));
+    one(format!(
+        "__global__ void child(int *out, int v) {{\n  if (threadIdx.x < v) out[threadIdx.x] += v;\n}}\n__global__ void parent(int *out) {{\n  \
+         int v0 = threadIdx.x;\n{made}  child<<<1, 32>>>(out + v{count}, v{count});\n}}\nvoid host(int *out) {{ parent<<<2, 64>>>(out); }}\n"
+    ))
+}
+
+fn exclusive_launches(count: usize) -> Files {
+    let all = times(count, |k| {
+        format!("  if (threadIdx.x == {k}) child<<<1, 32>>>(out + {k}, {k});\n")
+    });
+    one(format!(
+        "__global__ void child(int *out, int v) {{\n  if (threadIdx.x < v) out[threadIdx.x] += v;\n}}\n__global__ void parent(int *out) {{\n\
+         {all}}}\nvoid host(int *out) {{ parent<<<2, 64>>>(out); }}\n"
     ))
 }
 

@@ -438,6 +438,12 @@ impl<'db> Scan<'_, 'db> {
             _ if array => return,
             _ => Kind::Read,
         };
+        // It is the whole unit that is read, and written for one field of it.
+        let bits = matches!(body.expr(e).kind, ExprKind::Field { .. }) && self.evaluator.places.is_bit_field(e);
+        let kind = match kind {
+            Kind::Write(_) | Kind::Update { .. } if bits => Kind::Update { operation: None },
+            other => other,
+        };
         // Plain variables of the thread, and names that stand for constants or functions.
         match &body.expr(e).kind {
             ExprKind::Name(Name::Local(b))
@@ -462,9 +468,12 @@ impl<'db> Scan<'_, 'db> {
             }
             _ => {}
         }
-        let Some(place) = self.evaluator.location(e) else {
+        let Some(mut place) = self.evaluator.location(e) else {
             return;
         };
+        if bits {
+            place.path.truncate(place.path.rfind('.').unwrap_or(0));
+        }
         if let Root::Object(b) = place.root
             && body.binding(b).ty.array.is_empty()
             && matches!(body.binding(b).storage, Storage::Local | Storage::Param)

@@ -14,11 +14,11 @@ use crate::base::words::words;
 use crate::facts::callee::library_called;
 use crate::facts::effects::summary;
 use crate::facts::launch::is_scalar;
-use crate::facts::uniformity::memory::MemoryClass;
+use crate::facts::uniformity::memory::{MemoryClass, Places};
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, GlobalItem, items};
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
-use crate::hir::{BindingId, ExprId, ExprKind, Name, body};
+use crate::hir::{BinOp, BindingId, ExprId, ExprKind, Name, body};
 
 /// How two roots of one function are related.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,12 +190,25 @@ fn origin<'db>(db: &'db dyn Db, site: FunctionItem<'db>, index: u32, parameter: 
     if signature.device {
         return Origin::Unknown;
     }
+    let places = Places {
+        db,
+        function: site,
+        body: &body,
+    };
+    // An address that has been a number may be that of anything: `(int*)(a ^ b)`.
+    let is_pointer = |e: ExprId| {
+        places
+            .shape(e)
+            .is_some_and(|s| s.pointers > 0 || s.dims > 0 || s.base.contains('*'))
+    };
+    let is_number = |e: ExprId| places.shape(e).is_none_or(|s| s.pointers == 0 && s.dims == 0);
     let mut e = arg;
     loop {
         match &body.expr(e).kind {
             ExprKind::Paren(inner) => e = *inner,
-            ExprKind::Cast { operand, .. } => e = *operand,
-            ExprKind::Binary(_, a, _) => e = *a,
+            ExprKind::Cast { operand, .. } if is_pointer(e) => e = *operand,
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) if is_pointer(*a) && is_number(*b) => e = *a,
+            ExprKind::Binary(BinOp::Add, a, b) if is_pointer(*b) && is_number(*a) => e = *b,
             ExprKind::Name(Name::Local(b)) if allocated(db, site, *b) => return Origin::Allocation(site, *b),
             _ => return Origin::Unknown,
         }

@@ -3,7 +3,8 @@
 use super::access::{Access, Footprint, Kind, Operation, child_footprint, own_footprint};
 use super::children::counter;
 use super::compare::{Comparison, Dependence, Doubt, Executions, Independence, Touch};
-use super::polynomial::Symbol;
+use super::location::Root;
+use super::polynomial::{Polynomial, Symbol};
 use super::subscript::Evaluator;
 use super::variables::object;
 use crate::base::db::Db;
@@ -76,6 +77,40 @@ pub fn loops<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Vec<LoopD
         found.push(around);
     }
     found
+}
+
+/// Whether no two rounds of a loop have anything to do with each other, whichever two values its counter has in them and whoever runs
+/// them: what one of them writes, no other one reads or writes.
+pub fn rounds_are_independent(db: &dyn Db, function: FunctionItem<'_>, stmt: StmtId, index: BindingId) -> bool {
+    let body = body(db, function);
+    let evaluator = Evaluator::new(db, function, &body);
+    let own = own_footprint(db, function);
+    let span = body.stmt(stmt).span;
+    let outside = |b: BindingId| !span.contains(body.binding(b).decl_span);
+    let stable = |symbol: &Symbol| match symbol {
+        Symbol::Opaque(e) => !span.contains(body.expr(*e).span),
+        Symbol::Variable(b) => *b != index && outside(*b),
+        _ => false,
+    };
+    let counters = [Some((Symbol::Variable(index), Polynomial::constant(1)))];
+    let executions = Executions::Iterations {
+        stable: &stable,
+        counters: &counters,
+    };
+    let mut ranges = own.ranges.clone();
+    ranges.extend(evaluator.ranges());
+    // Each round has its own of what it declares.
+    let shared = |root: &Root| match root {
+        Root::Object(b) => outside(*b),
+        _ => true,
+    };
+    let accesses = own.accesses.iter();
+    let inside: Vec<Access<'_>> = accesses
+        .filter(|a| span.contains(body.expr(a.at).span) && shared(&a.root))
+        .cloned()
+        .collect();
+    let comparison = Comparison::new(db, function, &executions, [&ranges, &ranges]);
+    own.gaps.is_empty() && comparison.all(&inside, &inside).is_none()
 }
 
 struct Inside<'a, 'db> {

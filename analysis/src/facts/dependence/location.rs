@@ -210,6 +210,10 @@ impl Evaluator<'_, '_> {
                     place.unit = self.unit_of(self.places.shape(e));
                 } else {
                     place.path.push_str("[]");
+                    // It may be in the next object, or behind that.
+                    if self.places.is_flexible_array(*base) {
+                        (place.offset, place.unit) = (None, None);
+                    }
                 }
                 Some(place)
             }

@@ -33,7 +33,7 @@ pub use compare::{Dependence, Doubt, Independence, Touch};
 pub use guard::Guard;
 pub use integer::Integer;
 pub(crate) use integer::integer;
-pub use iterations::{Iterations, LoopDependence, loops};
+pub use iterations::{Iterations, LoopDependence, loops, rounds_are_independent};
 pub use location::Root;
 pub use parent::{After, Meeting, after, beside};
 pub use polynomial::{Interval, Polynomial, Symbol};

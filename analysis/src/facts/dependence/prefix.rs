@@ -1,6 +1,8 @@
 //! Which first statements of a child kernel don't depend on what its parent does before the launch (El Hajj, dissertation 2018,
 //! §4.3: promotion with overlap runs them beside the parent).
 
+use std::collections::HashSet;
+
 use super::access::{child_footprint, footprint, own_footprint};
 use super::compare::{Comparison, Dependence, Executions, Independence};
 use super::subscript::Evaluator;
@@ -134,23 +136,27 @@ fn prefix<'db>(
 
 /// The value is known when the parent starts: its own parameters, constants, sizes.
 fn is_input(body: &Body, evaluator: &Evaluator<'_, '_>, e: ExprId) -> bool {
-    match &body.expr(e).kind {
-        ExprKind::Literal(_) | ExprKind::SizeOf => true,
-        ExprKind::Name(Name::Builtin(_)) => true,
-        ExprKind::Name(Name::Local(b)) => {
-            evaluator.variables.keeps_argument(*b)
-                || evaluator
-                    .variables
-                    .initialiser(*b)
-                    .is_some_and(|init| init != e && is_input(body, evaluator, init))
+    // Each part once: variables that are made of one another have it many times.
+    let mut seen: HashSet<ExprId> = HashSet::new();
+    let mut stack = vec![e];
+    while let Some(e) = stack.pop() {
+        if !seen.insert(e) {
+            continue;
         }
-        ExprKind::Paren(e) | ExprKind::Unary(_, e) => is_input(body, evaluator, *e),
-        ExprKind::Cast { operand, .. } => is_input(body, evaluator, *operand),
-        ExprKind::Field { base, arrow: false, .. } => is_input(body, evaluator, *base),
-        ExprKind::Binary(_, a, b) => is_input(body, evaluator, *a) && is_input(body, evaluator, *b),
-        ExprKind::Conditional { cond, then, otherwise } => [cond, then, otherwise]
-            .into_iter()
-            .all(|e| is_input(body, evaluator, *e)),
-        _ => false,
+        match &body.expr(e).kind {
+            ExprKind::Literal(_) | ExprKind::SizeOf | ExprKind::Name(Name::Builtin(_)) => {}
+            ExprKind::Name(Name::Local(b)) if evaluator.variables.keeps_argument(*b) => {}
+            ExprKind::Name(Name::Local(b)) => match evaluator.variables.initialiser(*b) {
+                Some(init) if init != e => stack.push(init),
+                _ => return false,
+            },
+            ExprKind::Paren(e) | ExprKind::Unary(_, e) => stack.push(*e),
+            ExprKind::Cast { operand, .. } => stack.push(*operand),
+            ExprKind::Field { base, arrow: false, .. } => stack.push(*base),
+            ExprKind::Binary(_, a, b) => stack.extend([*a, *b]),
+            ExprKind::Conditional { cond, then, otherwise } => stack.extend([*cond, *then, *otherwise]),
+            _ => return false,
+        }
     }
+    true
 }

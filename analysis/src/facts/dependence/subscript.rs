@@ -256,6 +256,7 @@ impl<'a, 'db> Evaluator<'a, 'db> {
         // Of operands that aren't integers, nothing is known.
         let x = self.part(a, depth)?;
         let y = self.part(b, depth)?;
+        let second = y.ty;
         let constant = y.polynomial.as_constant();
         let bits = Interval::new(0, i128::from(x.ty.narrow) - 1);
         let result = match op {
@@ -276,7 +277,7 @@ impl<'a, 'db> Evaluator<'a, 'db> {
             return result;
         }
         // A symbol with what the operator says about its values.
-        let common = x.ty.common(self.part(b, depth)?.ty);
+        let common = x.ty.common(second);
         let range = match (op, constant) {
             (BinOp::BitAnd, Some(mask)) if mask >= 0 => Interval::new(0, mask),
             (BinOp::Rem, Some(divisor)) if divisor > 0 => {

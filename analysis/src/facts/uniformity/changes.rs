@@ -116,7 +116,7 @@ pub fn immutable_parameter(db: &dyn Db, function: FunctionItem<'_>, body: &Body,
         && !exposed(db, function, body, &|name| library_called(db, function, name)).contains(&binding)
 }
 
-fn plain_type(name: &str) -> bool {
+pub(super) fn plain_type(name: &str) -> bool {
     let name = name.trim();
     vector_fields(name).is_some()
         || matches!(
@@ -319,7 +319,7 @@ pub(super) struct Region {
     pub stmts: Vec<StmtId>,
 }
 
-fn whole_body(body: &Body) -> Region {
+pub(super) fn whole_body(body: &Body) -> Region {
     Region {
         exprs: (0..body.exprs.len() as u32).map(ExprId).collect(),
         stmts: (0..body.stmts.len() as u32).map(StmtId).collect(),

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 
 use super::memory::Places;
 use crate::base::db::{Db, SourceFile};
+use crate::base::words::words;
 use crate::facts::effects::looks_at_the_thread;
 use crate::facts::hidden::{is_plain, symbol_of};
 use crate::hir::ExprId;
 use crate::hir::included::included_files;
-use crate::hir::items::items;
+use crate::hir::items::{TypeItem, items};
+use crate::hir::names::unqualified;
 
 /// The operators of the workspace whose result may differ between threads though their operands don't: `+`, `==`; empty for one of which
 /// it isn't known which it is.
@@ -30,6 +32,35 @@ pub(super) fn result_may_differ(places: Places<'_>, symbol: &str, operands: &[Ex
     }
     // Of two numbers, or pointers, it is C++'s own.
     !operands.iter().all(|e| is_plain(places, *e))
+}
+
+/// The classes of the workspace whose objects may differ between threads though what they are made of doesn't: a constructor, a default
+/// member initialiser or a conversion looks at the number of the thread.
+#[salsa::tracked(returns(ref))]
+fn differing_classes(db: &dyn Db, file: SourceFile) -> HashSet<String> {
+    let mut found = HashSet::new();
+    for file in included_files(db, file) {
+        let items = items(db, *file);
+        for f in items.functions.iter().filter(|f| f.has_body(db)) {
+            let Some((class, name)) = f.name(db).rsplit_once("::") else {
+                continue;
+            };
+            let class = unqualified(class);
+            let made = name == class || name.starts_with("operator ");
+            if made && !found.contains(class) && *looks_at_the_thread(db, *f) {
+                found.insert(class.to_owned());
+            }
+        }
+        let implicit = |ty: &&TypeItem| words(&ty.implicit).any(|word| matches!(word, "threadIdx" | "blockIdx"));
+        found.extend(items.types.iter().filter(implicit).map(|ty| ty.name.clone()));
+    }
+    found
+}
+
+/// Whether an object of this type may differ between threads though what it is made of doesn't.
+pub(super) fn made_of_the_thread(places: Places<'_>, ty: &str) -> bool {
+    let differing = differing_classes(places.db, places.function.file(places.db));
+    !differing.is_empty() && words(&places.alias(ty)).any(|word| differing.contains(word))
 }
 
 /// Whether some operator of the workspace looks at the number of the thread.

@@ -1,6 +1,6 @@
 //! The value of one expression from those of its operands (El Hajj, dissertation 2018, §3.4.1, and what CUDA adds to it).
 
-use super::differing_operators::result_may_differ;
+use super::differing_operators::{made_of_the_thread, result_may_differ};
 use super::engine::{Engine, Mode, Trust};
 use super::level::{Cause, Level};
 use super::memory::{Class, MemoryClass, Root, is_constant_value};
@@ -536,7 +536,8 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let opaque = !ty.contains('*') && self.places.is_opaque(ty, templates);
         // A template parameter may stand for a class of which that is known.
         let template = self.classes && templates.iter().any(|t| t == ty);
-        match ty.contains('&') || (opaque || template || self.runs(ty)) && self.trust != Trust::Assumed {
+        let unknown = (opaque || template || self.runs(ty)) && self.trust != Trust::Assumed;
+        match ty.contains('&') || unknown || made_of_the_thread(self.places, ty) {
             true => self.varying(format!("constructs {ty}"), span),
             false => self.all(args),
         }

@@ -189,6 +189,42 @@ impl Places<'_> {
         found
     }
 
+    /// How the field that an expression names is declared in the classes of the workspace: `next`, `size[4]`, `flag : 1`.
+    pub fn declared_field(&self, e: ExprId) -> Vec<&str> {
+        let ExprKind::Field { base, field, arrow } = &self.body.expr(self.body.strip_parens(e)).kind else {
+            return Vec::new();
+        };
+        let shape = self
+            .shape(*base)
+            .and_then(|s| if *arrow { element(s) } else { Some(s) });
+        let class = shape.map(|s| self.alias(&s.base));
+        // Of a class that isn't known it may be any field of this name.
+        let class = class
+            .as_deref()
+            .map(|c| unqualified(c.split('<').next().unwrap_or(c).trim()));
+        let files = included_files(self.db, self.file()).iter();
+        files
+            .flat_map(|file| &items(self.db, *file).types)
+            .filter(|item| class.is_none_or(|class| class == item.name))
+            .flat_map(|item| &item.fields)
+            .map(|(_, declarator)| declarator.as_str())
+            .filter(|declarator| declared_name(declarator) == field)
+            .collect()
+    }
+
+    /// A field that shares its storage with its neighbours, which whoever writes it reads and writes as well.
+    pub fn is_bit_field(&self, e: ExprId) -> bool {
+        self.declared_field(e).iter().any(|declarator| declarator.contains(':'))
+    }
+
+    /// An array whose elements may lie behind its object: `int data[]`, also written `data[0]` and `data[1]`.
+    pub fn is_flexible_array(&self, e: ExprId) -> bool {
+        self.declared_field(e).iter().any(|declarator| {
+            let extent = declarator.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+            extent.is_some_and(|(extent, _)| matches!(extent.trim(), "" | "0" | "1"))
+        })
+    }
+
     /// Whether some class of the workspace has a field of this name.
     pub fn some_field(&self, name: &str) -> bool {
         included_files(self.db, self.file())

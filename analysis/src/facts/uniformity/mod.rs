@@ -12,6 +12,7 @@ mod changes;
 mod differing_operators;
 mod engine;
 mod eval;
+mod indirect;
 mod level;
 pub(crate) mod memory;
 mod methods;

@@ -2,7 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::changes::Region;
+use super::changes::{Region, plain_type, whole_body};
+use super::indirect::Indirect;
 use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
@@ -29,7 +30,8 @@ pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span
         a_loop || matches!(kind, StmtKind::Goto(_))
     };
     // What calls mean is the dear part.
-    if !body.stmts.iter().any(|stmt| goes_back(&stmt.kind)) {
+    let recursive = calls_itself(db, function);
+    if !recursive && !body.stmts.iter().any(|stmt| goes_back(&stmt.kind)) {
         return found;
     }
     let suspicious: Vec<bool> = (0..body.exprs.len() as u32)
@@ -37,13 +39,25 @@ pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span
         .collect();
     let asking = asking_assembly(&body);
     let any = suspicious.iter().any(|s| *s) || !asking.is_empty();
-    let sources = Sources::of(&body);
+    // Where nobody asks other threads, it makes no difference by what variables change.
+    let indirect = match any {
+        true => Indirect::of(db, function, &body),
+        false => Indirect::default(),
+    };
+    let follow = Follow {
+        sources: Sources::of(&body, &indirect, recursive),
+        body: &body,
+        suspicious,
+        asking,
+        indirect,
+    };
+    if recursive && follow.recursion_waits() {
+        found.push(function.signature(db).name_span);
+    }
     for (i, stmt) in body.stmts.iter().enumerate() {
         let id = StmtId(i as u32);
         let waits = match &stmt.kind {
-            StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. } => {
-                loop_waits(&body, id, &suspicious, &asking, &sources)
-            }
+            StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. } => follow.loop_waits(id),
             StmtKind::Goto(_) => any,
             _ => false,
         };
@@ -51,6 +65,52 @@ pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span
             found.push(stmt.span);
         }
     }
+    found
+}
+
+/// More functions than this aren't looked at for one that leads back.
+const MAX_CALLED: usize = 64;
+
+/// A function comes back to itself by calls.
+fn calls_itself<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let mut seen: FxHashSet<FunctionItem<'db>> = FxHashSet::default();
+    let mut stack = vec![function];
+    while let Some(f) = stack.pop() {
+        for called in called_functions(db, f) {
+            if *called == function {
+                return true;
+            }
+            if seen.len() < MAX_CALLED && seen.insert(*called) {
+                stack.push(*called);
+            }
+        }
+    }
+    false
+}
+
+/// The functions with bodies that a function may call.
+#[salsa::tracked(returns(ref))]
+fn called_functions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
+    let body = body(db, function);
+    let mut found = Vec::new();
+    for expr in &body.exprs {
+        let ExprKind::Call {
+            callee: target,
+            name,
+            args,
+            ..
+        } = &expr.kind
+        else {
+            continue;
+        };
+        match callee(db, function, &body, *target, name.as_deref(), args) {
+            Callee::Functions(all, _) => found.extend(all),
+            Callee::Unknown => found.extend(method(db, function, &body, *target)),
+            _ => {}
+        }
+    }
+    let mut seen = FxHashSet::default();
+    found.retain(|f| f.has_body(db) && seen.insert(*f));
     found
 }
 
@@ -66,6 +126,7 @@ fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId
         ExprKind::Name(Name::Local(b)) => body.binding(*b).ty.volatile,
         ExprKind::Cast { ty, .. } => ty.contains("volatile"),
         ExprKind::Unknown { .. } => true,
+        ExprKind::Construct { ty, .. } => constructors(db, function, ty).iter().any(|f| called_asks(*f)),
         ExprKind::Call {
             callee: target,
             name,
@@ -73,7 +134,7 @@ fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId
             ..
         } => match callee(db, function, body, *target, name.as_deref(), args) {
             Callee::Known(library) => asks(&library),
-            Callee::Type(_) => false,
+            Callee::Type(ty) => constructors(db, function, &ty).iter().any(|f| called_asks(*f)),
             Callee::Unknown => match method(db, function, body, *target) {
                 Some(method) => method.file(db).text(db).contains("volatile") || called_asks(method),
                 None => true,
@@ -82,6 +143,16 @@ fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId
         },
         _ => false,
     }
+}
+
+/// The constructors in sight of a class.
+fn constructors<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ty: &str) -> Vec<FunctionItem<'db>> {
+    let class = unqualified(ty.split('<').next().unwrap_or("").trim());
+    if class.is_empty() || plain_type(class) {
+        return Vec::new();
+    }
+    let named = functions_named(db, function.file(db), &format!("{class}::{class}")).into_iter();
+    named.filter(|f| f.has_body(db)).collect()
 }
 
 /// The member function that is called for a variable, where its class has only one of that name.
@@ -133,81 +204,134 @@ fn asking_assembly(body: &Body) -> Vec<(StmtId, FxHashSet<BindingId>)> {
         .collect()
 }
 
-fn loop_waits(
-    body: &Body,
-    id: StmtId,
-    suspicious: &[bool],
-    asking: &[(StmtId, FxHashSet<BindingId>)],
-    sources: &Sources,
-) -> bool {
-    let Some(region) = Region::of_loop(body, id) else {
-        return false;
-    };
-    let own = match &body.stmt(id).kind {
-        StmtKind::While { cond, .. } | StmtKind::For { cond, .. } => *cond,
-        StmtKind::DoWhile { cond, .. } => Some(*cond),
-        _ => None,
-    };
-    let mut deciding: Vec<ExprId> = own.into_iter().collect();
-    let stmts = Members::of(body.stmts.len(), region.stmts.iter().map(|s| s.0));
-    let exprs = Members::of(body.exprs.len(), region.exprs.iter().map(|e| e.0));
-    // The head of the loop itself decides anyway.
-    let inside = |part: &Part| match part {
-        Part::Stmt(s) => *s != id && stmts.contains(s.0),
-        Part::Expr(e) => exprs.contains(e.0),
-    };
-    let leaves = |s: &StmtId| {
-        matches!(
-            body.stmt(*s).kind,
-            StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Goto(_)
-        )
-    };
-    if region.stmts.iter().any(leaves) {
-        for s in region.stmts.iter().skip(1) {
-            match &body.stmt(*s).kind {
-                StmtKind::If { cond, .. } => deciding.extend(cond),
-                StmtKind::Switch { cond, .. } => deciding.push(*cond),
-                _ => {}
+/// Follows what decides when a loop ends.
+struct Follow<'a> {
+    body: &'a Body,
+    /// For each expression, whether other threads may decide its value.
+    suspicious: Vec<bool>,
+    /// Inline assembly of which that holds.
+    asking: Vec<(StmtId, FxHashSet<BindingId>)>,
+    sources: Sources,
+    indirect: Indirect,
+}
+
+impl Follow<'_> {
+    fn loop_waits(&self, id: StmtId) -> bool {
+        let body = self.body;
+        let Some(region) = Region::of_loop(body, id) else {
+            return false;
+        };
+        let own = match &body.stmt(id).kind {
+            StmtKind::While { cond, .. } | StmtKind::For { cond, .. } => *cond,
+            StmtKind::DoWhile { cond, .. } => Some(*cond),
+            _ => None,
+        };
+        let mut deciding: Vec<ExprId> = own.into_iter().collect();
+        let leaves = |s: &StmtId| {
+            matches!(
+                body.stmt(*s).kind,
+                StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Goto(_)
+            )
+        };
+        if region.stmts.iter().any(leaves) {
+            deciding.extend(region.stmts.iter().skip(1).filter_map(|s| decides(body, *s)));
+        }
+        let found = self.origins(&region, Some(id), deciding);
+        found.others || found.memory && !found.changes
+    }
+
+    /// A function that comes back to itself by calls goes round as a loop does, and any condition in it may end that.
+    fn recursion_waits(&self) -> bool {
+        let body = self.body;
+        let region = whole_body(body);
+        let stmts = region.stmts.iter().filter_map(|s| decides(body, *s));
+        let exprs = body.exprs.iter().filter_map(|expr| match expr.kind {
+            ExprKind::Logical { lhs, .. } => Some(lhs),
+            ExprKind::Conditional { cond, .. } => Some(cond),
+            _ => None,
+        });
+        self.origins(&region, None, stmts.chain(exprs).collect()).others
+    }
+
+    /// Everything that values are computed from in a part of the body: in a loop, or in all of it.
+    fn origins(&self, region: &Region, a_loop: Option<StmtId>, mut stack: Vec<ExprId>) -> Found {
+        let body = self.body;
+        let stmts = Members::of(body.stmts.len(), region.stmts.iter().map(|s| s.0));
+        let exprs = Members::of(body.exprs.len(), region.exprs.iter().map(|e| e.0));
+        // The head of the loop itself decides anyway. A lambda runs where it is called.
+        let inside = |part: &Part| match part {
+            Part::Stmt(s) => Some(*s) != a_loop && stmts.contains(s.0) || self.indirect.lambda_stmts.contains(s),
+            Part::Expr(e) => exprs.contains(e.0) || self.indirect.lambda_exprs.contains(e),
+        };
+        let assigned = region.assigned(body);
+        let mut variables: FxHashSet<BindingId> = FxHashSet::default();
+        let mut seen: FxHashSet<ExprId> = FxHashSet::default();
+        let mut found = Found::default();
+        while let Some(e) = stack.pop() {
+            if !seen.insert(e) {
+                continue;
+            }
+            let asks = |e: &ExprId| self.suspicious.get(e.0 as usize).copied().unwrap_or(true);
+            if asks(&e) {
+                found.others = true;
+                return found;
+            }
+            let kind = &body.expr(e).kind;
+            found.memory |= super::memory::reads_memory(kind) || matches!(kind, ExprKind::Name(Name::Other(_)));
+            found.changes |= matches!(kind, ExprKind::Assign { .. } | ExprKind::IncDec { .. });
+            stack.extend(operands(kind));
+            let ExprKind::Name(Name::Local(b)) = kind else { continue };
+            found.changes |= assigned.contains(b);
+            if !variables.insert(*b) {
+                continue;
+            }
+            let by = |by: &ExprId| inside(&Part::Expr(*by));
+            found.changes |= self.indirect.changers.get(b).is_some_and(|all| all.iter().any(by));
+            let asked = |(stmt, mentions): &(StmtId, FxHashSet<BindingId>)| {
+                let led = || {
+                    mentions
+                        .iter()
+                        .any(|m| self.indirect.reached(*m).any(|reached| reached == *b))
+                };
+                stmts.contains(stmt.0) && (mentions.contains(b) || led())
+            };
+            // What changes a variable in a way that isn't followed may have asked whatever is asked in the loop.
+            let anyhow = || self.indirect.anyhow.contains(b) && region.exprs.iter().any(asks);
+            if self.asking.iter().any(asked) || anyhow() {
+                found.others = true;
+                return found;
+            }
+            if let Some(sources) = self.sources.of_variable.get(b) {
+                let inside = sources.iter().filter(|(part, _)| inside(part));
+                stack.extend(inside.map(|(_, e)| *e));
             }
         }
+        found
     }
-    // Everything that the deciding values are computed from in the loop.
-    let assigned = region.assigned(body);
-    let mut variables: FxHashSet<BindingId> = FxHashSet::default();
-    let mut seen: FxHashSet<ExprId> = FxHashSet::default();
-    let mut memory = false;
-    let mut changes = false;
-    let mut stack = deciding;
-    while let Some(e) = stack.pop() {
-        if !seen.insert(e) {
-            continue;
-        }
-        if suspicious.get(e.0 as usize).copied().unwrap_or(true) {
-            return true;
-        }
-        let kind = &body.expr(e).kind;
-        memory |= super::memory::reads_memory(kind) || matches!(kind, ExprKind::Name(Name::Other(_)));
-        changes |= matches!(kind, ExprKind::Assign { .. } | ExprKind::IncDec { .. });
-        stack.extend(operands(kind));
-        let ExprKind::Name(Name::Local(b)) = kind else { continue };
-        changes |= assigned.contains(b);
-        if !variables.insert(*b) {
-            continue;
-        }
-        let asked = |(stmt, mentions): &(StmtId, FxHashSet<BindingId>)| mentions.contains(b) && stmts.contains(stmt.0);
-        if asking.iter().any(asked) {
-            return true;
-        }
-        if let Some(sources) = sources.of_variable.get(b) {
-            let inside = sources.iter().filter(|(part, _)| inside(part));
-            stack.extend(inside.map(|(_, e)| *e));
-        }
+}
+
+/// What values are computed from.
+#[derive(Default)]
+struct Found {
+    /// What other threads do.
+    others: bool,
+    /// Memory.
+    memory: bool,
+    /// Something that changes meanwhile.
+    changes: bool,
+}
+
+/// The condition of a branch.
+fn decides(body: &Body, s: StmtId) -> Option<ExprId> {
+    match &body.stmt(s).kind {
+        StmtKind::If { cond, .. } => *cond,
+        StmtKind::Switch { cond, .. } => Some(*cond),
+        _ => None,
     }
-    memory && !changes
 }
 
 /// Variables that an assignment may change, or through which it reaches what it changes: not those that only pick an element.
-fn written_through(body: &Body, place: ExprId) -> FxHashSet<BindingId> {
+pub(super) fn written_through(body: &Body, place: ExprId) -> FxHashSet<BindingId> {
     let mut found = FxHashSet::default();
     let mut stack = vec![place];
     while let Some(e) = stack.pop() {
@@ -253,7 +377,7 @@ enum Part {
     Expr(ExprId),
 }
 
-/// What variables are computed from, for all loops of a body at once.
+/// What variables are computed from, for all loops of a body at once, or for the whole body.
 #[derive(Default)]
 struct Sources {
     /// For each variable the expressions that decide its value, each with the part of the body that makes it so: a declaration, an
@@ -262,12 +386,19 @@ struct Sources {
 }
 
 impl Sources {
-    fn of(body: &Body) -> Sources {
+    fn of(body: &Body, indirect: &Indirect, whole: bool) -> Sources {
         let mut sources = Sources::default();
         let mut stmts = FxHashSet::default();
         let mut exprs = FxHashSet::default();
         // From the outside in: what is in a loop comes before it.
         let all = (0..body.stmts.len() as u32).rev().map(StmtId);
+        if whole {
+            let region = whole_body(body);
+            stmts.extend(&region.stmts);
+            exprs.extend(&region.exprs);
+            region.stmts.iter().for_each(|s| sources.stmt(body, *s));
+            region.exprs.iter().for_each(|e| sources.expr(body, *e));
+        }
         let loops = all.filter(|s| {
             let kind = &body.stmt(*s).kind;
             matches!(
@@ -293,6 +424,21 @@ impl Sources {
                     sources.expr(body, e);
                 }
             }
+        }
+        for s in indirect.lambda_stmts.iter().filter(|s| stmts.insert(**s)) {
+            sources.stmt(body, *s);
+        }
+        for e in indirect.lambda_exprs.iter().filter(|e| exprs.insert(**e)) {
+            sources.expr(body, *e);
+        }
+        for change in &indirect.changes {
+            sources.add(change.variable, Part::Expr(change.by), change.from);
+        }
+        for (variable, s, cond) in &indirect.under_stmt {
+            sources.add(*variable, Part::Stmt(*s), *cond);
+        }
+        for (variable, e, cond) in &indirect.under_expr {
+            sources.add(*variable, Part::Expr(*e), *cond);
         }
         sources
     }

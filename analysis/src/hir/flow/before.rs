@@ -50,5 +50,11 @@ impl Evaluation {
 /// The order of evaluation in a function. Each of its launches may ask for it.
 #[salsa::tracked(returns(clone), lru = 128)]
 pub(crate) fn evaluation<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Evaluation> {
-    Arc::new(Evaluation::of(&Flow::of(&body(db, function))))
+    Arc::new(Evaluation::of(&control_flow(db, function)))
+}
+
+/// The control flow of a function. Who compares its launches with one another asks for each pair.
+#[salsa::tracked(returns(clone), lru = 128)]
+pub fn control_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Flow> {
+    Arc::new(Flow::of(&body(db, function)))
 }

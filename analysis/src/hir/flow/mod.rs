@@ -9,6 +9,7 @@ mod graph;
 mod join;
 
 pub(crate) use crate::hir::walk::operands;
+pub use before::control_flow;
 pub(crate) use before::evaluation;
 pub use graph::{ControlDependence, Dominators, Loop, LoopId, Loops};
 pub use join::divergent_joins;
@@ -30,7 +31,7 @@ impl BlockId {
 }
 
 /// What a block does, in order of evaluation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
 pub enum Step {
     /// The statement begins here.
     Stmt(StmtId),
@@ -57,7 +58,7 @@ pub enum Step {
 }
 
 /// What decides a branch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
 pub enum Condition {
     /// The value of an expression.
     Expr(ExprId),
@@ -72,7 +73,7 @@ pub enum Condition {
 }
 
 /// How a block ends.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
 pub enum Terminator {
     /// Goes on at another block.
     Goto(BlockId),
@@ -90,7 +91,7 @@ pub enum Terminator {
 }
 
 /// A basic block.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
 pub struct BasicBlock {
     /// What it does.
     pub steps: Vec<Step>,
@@ -110,7 +111,7 @@ impl BasicBlock {
 }
 
 /// The control flow of one function.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
 pub struct Flow {
     /// All blocks; the first is the entry, the second the exit.
     pub blocks: Vec<BasicBlock>,
