@@ -365,7 +365,7 @@ private:
     }
 
     // Launches what was put aside from `slot` on with the same block, as a batch. Returns the slot
-    // behind that.
+    // after that.
     static __device__ __forceinline__ unsigned launch_alike(const Common& uniform, Pool pool,
                                                             AsideChunk& chunk, unsigned slot,
                                                             unsigned count) {

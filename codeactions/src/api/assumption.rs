@@ -51,7 +51,7 @@ pub struct Assumed {
     pub reason: Reason,
     /// Of what kind it is.
     pub kind: &'static Assumption,
-    /// The accesses that it names speak against it: one grid reads, changes or frees what another one writes. It may still hold, where that
+    /// The accesses that it names contradict it: one grid reads, changes or frees what another one writes. It may still hold, where that
     /// is meant to be read at any time; but nobody is to be talked into it.
     pub contradicted: bool,
 }
