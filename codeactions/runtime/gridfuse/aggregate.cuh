@@ -308,7 +308,7 @@ private:
     static_assert(alignof(Record) <= alignof(Aside), "a record takes the place of what is put aside");
 
     // Many of them, twice as many as in the one before: the heap's allocator takes some 200 us for
-    // each (H200). Behind them is room for a number each.
+    // each (H200). After them there is room for a number each.
     struct alignas(Aside) AsideChunk : detail::AsideHead {
         __device__ __forceinline__ Aside* launches() { return reinterpret_cast<Aside*>(this + 1); }
         // For a batch: the blocks of those before.

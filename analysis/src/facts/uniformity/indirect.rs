@@ -51,6 +51,7 @@ impl Indirect {
             body,
             places: Places { db, function, body },
             lambdas: FxHashMap::default(),
+            counters: counters(body),
             targets: FxHashMap::default(),
             flows: FxHashMap::default(),
             found: Indirect::default(),
@@ -79,6 +80,8 @@ struct Finder<'a, 'db> {
     places: Places<'a>,
     /// Variables that hold a lambda, with its parameters.
     lambdas: FxHashMap<BindingId, Vec<BindingId>>,
+    /// Numbers that the head of a `for` loop counts.
+    counters: FxHashSet<BindingId>,
     /// Variables whose address or reference a variable may hold.
     targets: FxHashMap<BindingId, FxHashSet<BindingId>>,
     /// Variables from which a variable may have what it holds.
@@ -303,8 +306,11 @@ impl Finder<'_, '_> {
                 match means {
                     Callee::Known(_) | Callee::Type(_) => args.iter().for_each(|arg| by_value(*arg, &mut found)),
                     Callee::Unknown => {
+                        // A functor that the function is handed gets the number of the iteration to work on.
+                        let functor = self.local(*target).is_some();
                         for arg in args {
-                            found.extend(objects(self.places, *arg));
+                            let all = objects(self.places, *arg).into_iter();
+                            found.extend(all.filter(|b| !functor || !self.counters.contains(b)));
                             by_value(*arg, &mut found);
                         }
                     }
@@ -413,4 +419,23 @@ impl Finder<'_, '_> {
         }
         (self.found.under_stmt, self.found.under_expr) = (under_stmt, under_expr);
     }
+}
+
+/// The numbers that heads of `for` loops count.
+fn counters(body: &Body) -> FxHashSet<BindingId> {
+    let steps = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
+        StmtKind::For { step, .. } => *step,
+        _ => None,
+    });
+    let places = steps.filter_map(|step| match &body.expr(body.strip_parens(step)).kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => Some(*place),
+        _ => None,
+    });
+    let variables = places.filter_map(|place| match body.expr(body.strip_parens(place)).kind {
+        ExprKind::Name(Name::Local(b)) => Some(b),
+        _ => None,
+    });
+    variables
+        .filter(|b| super::changes::plain_type(&body.binding(*b).ty.base))
+        .collect()
 }
