@@ -178,6 +178,10 @@ fn two_versions_share_nothing() {
             "atomicAdd(&direct_launches, 1ull)",
             "atomicAdd(&direct_launches[1], 1u)",
         )
+        .replace(
+            "atomicAdd(&detail::direct_launches, 1ull * (end - slot))",
+            "atomicAdd(&detail::direct_launches[1], end - slot)",
+        )
         .replace("kPieces = 16;", "kPieces = 64;");
     assert!(other.contains("direct_launches[4]") && other.contains("kPieces = 64"));
     let user = |name: &str| USER.replace("NAME", name);

@@ -123,7 +123,7 @@ __device__ __forceinline__ void free_aside(unsigned long long aside) {
 }
 
 /// The same by a kernel, when they are done.
-template <int = 0>
+template <class Aggregator>
 __global__ void free_rest(unsigned long long aside) {
     free_aside(aside);
 }
@@ -291,7 +291,7 @@ public:
         // Batches are read while they run. One more launch may be one too many where kernels nest:
         // there, each grid has its own arguments.
         if constexpr (kNested) detail::free_aside(aside);
-        else detail::free_rest<><<<1, 1, 0, cudaStreamTailLaunch>>>(aside);
+        else detail::free_rest<Aggregator><<<1, 1, 0, cudaStreamTailLaunch>>>(aside);
     }
 
 private:
