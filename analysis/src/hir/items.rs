@@ -223,6 +223,8 @@ pub struct TypeItem {
     pub shares_storage: bool,
     /// Names of its members that are no functions: fields, constants, types, aliases, enumerators.
     pub members: BTreeSet<String>,
+    /// Some of its members may be for itself and its friends alone.
+    pub guarded: bool,
 }
 
 /// All items of one file. Presentation data (where they stand) is in [`ItemPlaces`].

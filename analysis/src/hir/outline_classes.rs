@@ -176,6 +176,8 @@ impl Collector<'_> {
             constants: Vec::new(),
             shares_storage: includes_inside || crate::base::words::words(self.text(node)).any(|word| word == "union"),
             members: BTreeSet::new(),
+            guarded: node.kind() == "class_specifier"
+                || crate::base::words::words(self.text(body)).any(|word| matches!(word, "private" | "protected")),
         };
         let parameters = template.and_then(|t| t.child_by_field_id(fields::PARAMETERS.id()));
         let specialised = class_name(node).is_some_and(|name| self.text(name).contains('<'));

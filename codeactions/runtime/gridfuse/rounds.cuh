@@ -104,14 +104,14 @@ public:
     /// must come to each barrier in `body`.
     template <class Body>
     __device__ __forceinline__ void run(dim3 grid, Body&& body) {
-        run_blocks(grid, true, static_cast<Body&&>(body));
+        run_blocks(grid, no_block_, true, static_cast<Body&&>(body));
     }
 
     /// The same for blocks of fewer threads than the loop's have, in one dimension, that don't meet
     /// at barriers.
     template <class Body>
     __device__ __forceinline__ void run(dim3 grid, unsigned threads, Body&& body) {
-        run_blocks(grid, detail::linear_thread() < threads, static_cast<Body&&>(body));
+        run_blocks(grid, false, detail::linear_thread() < threads, static_cast<Body&&>(body));
     }
 
     /// As cudaMemset().
@@ -218,8 +218,9 @@ private:
     }
 
     template <class Body>
-    __device__ __forceinline__ void run_blocks(dim3 grid, bool takes_part, Body&& body) {
-        if (!detail::valid_grid(grid)) {
+    __device__ __forceinline__ void run_blocks(dim3 grid, bool refused, bool takes_part,
+                                               Body&& body) {
+        if (refused || !detail::valid_grid(grid)) {
             if (is_first()) memory_->left.refused = 1;   // the host's loop goes on as well
             return;
         }
@@ -294,6 +295,8 @@ private:
     State state_{};
     unsigned met_ = 0;
     Used used_ = Used::kNot;
+    // CUDA refuses blocks of the loop's size: none of its kernels runs that has such blocks.
+    bool no_block_ = false;
 };
 
 namespace detail {
@@ -306,11 +309,11 @@ struct RoundsOwner {
                            State& state, Args... args) {
         Rounds<State> rounds;
         void* pointers[] = {&rounds, &args...};
-        // CUDA says what is wrong with such blocks, and keeps it as its last error.
-        if (!valid_block(block))
-            return cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream);
+        rounds.no_block_ = !valid_block(block);
+        // One thread runs a loop whose kernels CUDA refuses.
+        const dim3 own = rounds.no_block_ ? dim3(1) : block;
         unsigned blocks = 0;
-        if (const cudaError_t error = resident(grid, block, shared_bytes, blocks)) return error;
+        if (const cudaError_t error = resident(grid, own, shared_bytes, blocks)) return error;
         StreamMemory memory;
         if (!memory.take(stream, sizeof(RoundsMemory<State>), sizeof(RoundsMemory<State>)))
             return cudaErrorMemoryAllocation;
@@ -319,8 +322,8 @@ struct RoundsOwner {
         rounds.memory_ = place;
         rounds.state_ = state;
         const cudaError_t launched =
-            blocks == 1 ? cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream)
-                        : cudaLaunchCooperativeKernel(Kernel, dim3(blocks), block, pointers,
+            blocks == 1 ? cudaLaunchKernel(Kernel, dim3(1), own, pointers, shared_bytes, stream)
+                        : cudaLaunchCooperativeKernel(Kernel, dim3(blocks), own, pointers,
                                                       shared_bytes, stream);
         if (launched != cudaSuccess) return launched;
         RoundsLeft<State> left{state, 0};
@@ -332,7 +335,8 @@ struct RoundsOwner {
         state = left.state;
         // That a launch was refused is what CUDA's last error says, and no error of a copy.
         if (left.refused != 0)
-            (void)cudaLaunchKernel(Kernel, dim3(0), block, pointers, shared_bytes, stream);
+            (void)cudaLaunchKernel(Kernel, dim3(rounds.no_block_ ? 1 : 0), block, pointers,
+                                   shared_bytes, stream);
         return cudaSuccess;
     }
 
@@ -392,8 +396,8 @@ struct RoundsLauncher<Kernel, void (*)(Rounds<NoState>, Args...)> {
 ///
 /// As many blocks as the device can run at a time, and no more than the largest of the grids has,
 /// run all of them; one block where the device launches nothing cooperatively. `state` is what the
-/// loop leaves, if there was no error. A grid that CUDA would refuse runs nothing, and the loop
-/// goes on; cudaGetLastError() tells of it afterwards.
+/// loop leaves, if there was no error. A grid that CUDA would refuse, for its size or that of its
+/// blocks, runs nothing, and the loop goes on; cudaGetLastError() tells of it afterwards.
 template <auto Kernel>
 inline constexpr detail::RoundsLauncher<Kernel> run_rounds{};
 

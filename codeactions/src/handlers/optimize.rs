@@ -251,7 +251,10 @@ impl Plan {
             }
             if plan.steps.is_empty() {
                 // What hinders it in the program itself says more than what hinders it in a text that nobody has seen.
-                let wanted = advice.steps.last().and_then(|proposal| rewrite_by_id(proposal.ids.first()?));
+                let wanted = advice
+                    .steps
+                    .last()
+                    .and_then(|proposal| rewrite_by_id(proposal.ids.first()?));
                 let plain = wanted.map(|rewrite| rewrite.edit(db, launch, &Options::default()));
                 let plain = plain.and_then(|edit| edit.and_then(SourceEdit::unless_contradicted).err());
                 return Err(plain.unwrap_or(refusal));

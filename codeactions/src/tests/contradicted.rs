@@ -78,6 +78,25 @@ fn children_that_may_accumulate() {
     }
 }
 
+/// Rows: how many places a grid uses isn't in sight, and they may well end where the next row begins.
+#[test]
+fn rows_of_their_own() {
+    for (code, args, contradicted) in [
+        ("if (i < n) out[i] += 1;", "out + 40 * t, t % 40", false),
+        ("if (i < n) out[i] += 1;", "out + 40 * t, n", false),
+        ("if (i >= n) return; out[i] += 1;", "out + 40 * t, n", false),
+        ("for (int k = i; k < n; k += 32) out[k] += 1;", "out + 40 * t, n", false),
+        ("if (i < n) out[i] += 1;", "out + t, n", true),
+        ("out[i] += 1;", "out + 40 * t, n", true),
+        ("if (i < 48) out[i] += 1;", "out + 40 * t, n", true),
+    ] {
+        let code = program("", "int* out, int n", code, args);
+        let found = rewrite("fire-and-forget", &code).assumes;
+        let says = found.iter().any(|a| a.contains("the code contradicts it"));
+        assert_eq!(says, contradicted, "{args}: {found:?}\n{code}");
+    }
+}
+
 #[test]
 fn launches_that_hand_on() {
     let program = |first: &str, second: &str| {

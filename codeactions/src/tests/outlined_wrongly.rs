@@ -316,3 +316,126 @@ fn memory_of_classes() {
     );
     refused(&size, "copies a `dim3` from the device");
 }
+
+/// What the host read in each round a kernel of the loop may have changed.
+#[test]
+fn values_that_kernels_may_change() {
+    let beside = r#"struct Settings { int limit, most; };
+__managed__ int managed_limit = 5;
+__global__ void adapt(Settings* settings, int n) { settings->limit = n; }
+__global__ void adapt_value(int* limit, int n) { *limit = n; }
+__global__ void adapt_managed(int n) { managed_limit = n; }
+__global__ void look(const Settings* settings, const int* limit, int* x) {
+    *x = settings->limit + *limit;
+}
+"#;
+    let program = |declared: &str, statements: &str, argument: &str| {
+        let statements = format!("{statements} relax<<<4, 128>>>(next, dist, flag, {argument}, n);");
+        let text = around_beside(beside, &statements);
+        let given = text.replace(
+            "int n, cudaStream_t stream)",
+            "int n, cudaStream_t stream,\n           Settings* settings)",
+        );
+        given.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    let settings = "adapt<<<1, 1>>>(settings, level);";
+    let value = "adapt_value<<<1, 1>>>(other, level);";
+    for (declared, statements, argument) in [
+        ("", settings, "settings->limit"),
+        ("Settings* own = settings;", settings, "own->limit"),
+        (
+            "Settings* own = &settings[0];",
+            "adapt<<<1, 1>>>(own, level);",
+            "settings->limit",
+        ),
+        ("Settings& own = *settings;", settings, "own.limit"),
+        ("int& limit = *other;", value, "limit"),
+        ("const int& limit = other[0];", value, "limit * 2"),
+        ("int* again; again = other; int& limit = *again;", value, "limit"),
+        ("", "cudaMemset(settings, 0, sizeof(Settings));", "settings->limit"),
+    ] {
+        refused(
+            &program(declared, statements, argument),
+            "which the host reads in each round",
+        );
+    }
+    for (declared, statements, argument) in [
+        ("", "look<<<1, 1>>>(settings, other, dist);", "settings->limit"),
+        ("int& limit = settings->limit;", value, "limit"),
+        ("int* last = other + n; int& limit = *last;", value, "limit"),
+    ] {
+        let assumes = outlined(&program(declared, statements, argument), &[]);
+        assert!(
+            assumes.iter().any(|a| a.starts_with("nothing in the loop changes")),
+            "{assumes:?}"
+        );
+    }
+    refused(
+        &program("", "adapt_managed<<<1, 1>>>(level);", "managed_limit"),
+        "managed_limit",
+    );
+}
+
+/// CUDA runs no such launch, and the host's loop goes on.
+#[test]
+fn launches_that_cuda_refuses() {
+    for (sizes, why) in [
+        ("0, 128", "its grid has no block"),
+        ("4, 0", "its blocks have no thread"),
+        ("4, 2048", "its blocks have 2048 threads"),
+        ("4, dim3(64, 32)", "its blocks have 2048 threads"),
+    ] {
+        let launch = format!("relax<<<{sizes}>>>(next, dist, flag, level, n);");
+        refused(
+            &around("").replace("relax<<<(n + 127) / 128, 128>>>(next, dist, flag, level, n);", &launch),
+            why,
+        );
+    }
+    let accepted = "CUDA accepts the launches of `relax`";
+    let bounded = around("").replace(
+        "__global__ void relax(",
+        "__global__ void __launch_bounds__(64)\nrelax(",
+    );
+    let assumes = outlined(&bounded, &[]);
+    assert!(assumes.iter().any(|a| a.starts_with(accepted)), "{assumes:?}");
+    let shared = around("").replace("128>>>(next", "128, n>>>(next");
+    let assumes = outlined(&shared, &[]);
+    assert!(assumes.iter().any(|a| a.starts_with(accepted)), "{assumes:?}");
+}
+
+/// Where nobody looks, the host's loop goes on after a call that has failed.
+#[test]
+fn calls_that_fail() {
+    for (statement, assumed) in [
+        ("cudaMemset(other, 0, sizeof(int));", Some("other")),
+        ("cudaMemset((void*)dist, 0, sizeof(int));", None),
+        (
+            "cudaMemcpy(dist, other, sizeof(int), cudaMemcpyDeviceToDevice);",
+            Some("other"),
+        ),
+        (
+            "cudaMemcpy(other, &level, sizeof(int), cudaMemcpyHostToDevice);",
+            Some("other"),
+        ),
+        ("cudaMemcpy(dist, &level, sizeof(int), cudaMemcpyHostToDevice);", None),
+    ] {
+        let assumes = outlined(&around(statement), &[]);
+        let text =
+            assumed.map(|name| format!("no call of CUDA's runtime fails: `{name}` points to memory of the device"));
+        assert_eq!(assumes, Vec::from_iter(text), "{statement}");
+    }
+}
+
+/// A kernel is no friend of a class, and no part of the head of a function.
+#[test]
+fn what_a_kernel_has_no_part_in() {
+    let classes =
+        "class Size {\n    int n;\n    friend int search(const int*, int*, int*, int*, int, cudaStream_t);\n};";
+    let text = around_beside(classes, "relax<<<4, 128>>>(next, dist, flag, level, size.n);");
+    let text = text.replace("$0while", "Size size;\n    $0while");
+    outlined(&text, &["next, dist, flag, level, n2)"]);
+    let head = around("")
+        .replace("#include <utility>", "#define API(type) type")
+        .replace("\nint search(", "\nAPI(int)\nsearch(");
+    refused(&head, "what stands before the name of `search` isn't understood");
+}

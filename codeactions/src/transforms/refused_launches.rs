@@ -1,6 +1,6 @@
 //! Launches that CUDA refuses, and whose grids would run all the same once they aren't launches any more.
 
-use crate::api::assumption;
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::edit::builder::EditBuilder;
 use crate::emit::launch_bounds;
@@ -46,15 +46,26 @@ fn assume_block(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuilder<'_>) 
     };
     let block = site.facts.block.constant;
     let threads = block.map(|block| block.iter().fold(1u64, |n, x| n.saturating_mul(*x)));
-    if threads.zip(most).is_some_and(|(threads, most)| threads <= most) {
+    let fits = threads.zip(most).map(|(threads, most)| threads <= most);
+    if fits == Some(true) {
         return;
     }
-    edit.assume(assumption::LAUNCHES_ACCEPTED.of(Reason {
-        text: format!(
-            "CUDA accepts the launches of `{}`: no block has more threads than its __launch_bounds__ allow (a grid whose launch it \
-             refuses would run now)",
-            child.name
-        ),
+    let mut text = format!(
+        "CUDA accepts the launches of `{}`: no block has more threads than its __launch_bounds__ allow (a grid whose launch it refuses \
+         would run now)",
+        child.name
+    );
+    if let (Some(false), Some((threads, most))) = (fits, threads.zip(most)) {
+        text.push_str(&format!(
+            "; the code contradicts it: blocks of {threads} threads, of which {most} are allowed"
+        ));
+    }
+    let assumed = assumption::LAUNCHES_ACCEPTED.of(Reason {
+        text,
         place: Some(site.place(site.facts.block.operand.span)),
-    }));
+    });
+    edit.assume(Assumed {
+        contradicted: fits == Some(false),
+        ..assumed
+    });
 }

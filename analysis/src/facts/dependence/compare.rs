@@ -434,6 +434,9 @@ impl<'a, 'db> Comparison<'a, 'db> {
         let Some(difference) = sides.and_then(|(x, y)| x.minus(&y)) else {
             return false;
         };
+        if is_of_rows(&difference) && [a, b].iter().any(|access| access.guards.iter().any(ends_rows)) {
+            return false;
+        }
         difference.symbols().all(|symbol| match symbol {
             Symbol::Builtin(..) | Symbol::Distance(_) => true,
             Symbol::Side(_, inner) => {
@@ -570,4 +573,27 @@ impl<'a, 'db> Comparison<'a, 'db> {
         }
         worst
     }
+}
+
+/// Whether executions begin two places apart or more, and go on place by place: each may have a row of its own, `data + 40 * t`.
+fn is_of_rows(difference: &Polynomial) -> bool {
+    let is_index = |symbol: &Symbol| match symbol {
+        Symbol::Side(_, inner) => matches!(**inner, Symbol::Index(_)),
+        other => matches!(other, Symbol::Index(_)),
+    };
+    let (indices, starts): (Vec<_>, Vec<_>) = difference
+        .terms()
+        .filter(|(product, _)| !product.is_empty())
+        .partition(|(product, _)| product.iter().all(is_index));
+    let single = |factor: i128| factor.unsigned_abs() == 1;
+    !starts.is_empty()
+        && starts.iter().all(|(_, factor)| !single(*factor))
+        && indices.iter().any(|(_, factor)| single(*factor))
+}
+
+/// Whether a condition keeps the threads of a grid below a number that isn't in sight, which may be the length of a row: `i < count`.
+fn ends_rows(guard: &Guard) -> bool {
+    let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
+    let known = |symbol: &Symbol| is_index(symbol) || matches!(symbol, Symbol::Builtin(..));
+    !guard.zero && guard.value.symbols().any(is_index) && !guard.value.symbols().all(known)
 }

@@ -171,6 +171,18 @@ impl<'db> HostLoop<'db> {
             let why = format!("`{name}` is a member of a class: move the loop into a function of its own");
             refusals.add(why, Some(self.function.name_place()));
         }
+        let head = Span::new(
+            0,
+            self.function
+                .name_place()
+                .range
+                .start
+                .saturating_sub(self.function.start),
+        );
+        if self.source(head).trim().is_empty() {
+            let why = format!("what stands before the name of `{name}` isn't understood: write its type there");
+            refusals.add(why, Some(self.function.name_place()));
+        }
         let own = item.text(*db);
         let handles = lex::code_words(&own)
             .iter()

@@ -26,6 +26,7 @@ use crate::facts::read_only::all_restrict;
 use crate::facts::room::stands_behind;
 use crate::facts::site::Site;
 use crate::transforms::aggregate::{refuse_child, shared_memory};
+use crate::transforms::refused_launches::assume_accepted;
 use crate::transforms::self_launch::is_linear;
 
 /// The kernels of a loop.
@@ -60,6 +61,7 @@ pub fn read<'db>(
         });
         found.of_launch.push(index);
         let kernel = &found.all[index];
+        assume_accepted(site, kernel, edit);
         if instance::arguments(site, kernel).is_none() {
             let why = format!("the template arguments of `{}` are deduced: write them", kernel.name);
             refusals.add(why, Some(site.here()));
@@ -104,6 +106,9 @@ fn refuse_launch(host: &HostLoop<'_>, site: &Site<'_>, refusals: &mut Refusals) 
             );
         }
     }
+    if let Some(what) = refused_always(site) {
+        refusals.add(format!("CUDA refuses the launch: {what}"), here);
+    }
     for operand in site.launch.config.iter().skip(1) {
         if reads_memory(host, *operand) {
             let what = host.flat(*operand);
@@ -120,6 +125,23 @@ fn refuse_launch(host: &HostLoop<'_>, site: &Site<'_>, refusals: &mut Refusals) 
         }
     }
 }
+
+/// Why no launch of these sizes runs, if that is in sight.
+fn refused_always(site: &Site<'_>) -> Option<String> {
+    let product = |sizes: [u64; 3]| sizes.iter().fold(1, |all: u64, x| all.saturating_mul(*x));
+    match (
+        site.facts.grid.constant.map(product),
+        site.facts.block.constant.map(product),
+    ) {
+        (Some(0), _) => Some("its grid has no block".to_owned()),
+        (_, Some(0)) => Some("its blocks have no thread".to_owned()),
+        (_, Some(threads)) if threads > MOST_THREADS => Some(format!("its blocks have {threads} threads")),
+        _ => None,
+    }
+}
+
+/// Threads of the largest block.
+const MOST_THREADS: u64 = 1024;
 
 /// Refuses a kernel whose blocks can't run in a grid that stays.
 fn refuse_kernel<'db>(site: &Site<'db>, kernel: &Child<'db>, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {

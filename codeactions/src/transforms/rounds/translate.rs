@@ -3,6 +3,7 @@
 
 mod constants;
 mod macros;
+mod unchanged;
 mod values;
 
 use std::collections::BTreeSet;
@@ -325,6 +326,7 @@ impl<'db> Translation<'_, 'db> {
                 let [place, value, bytes, ..] = args.as_slice() else {
                     return None;
                 };
+                self.assume_succeeds(call, *place);
                 let (place, value, bytes) = (self.pointer(*place), self.text_of(*value), self.text_of(*bytes));
                 Some(format!("{rounds}.fill({place}, {value}, {bytes})"))
             }
@@ -344,9 +346,17 @@ impl<'db> Translation<'_, 'db> {
                     }
                 };
                 match direction {
-                    Direction::ToHost => self.load(*to, *from, None, *bytes),
-                    Direction::ToDevice => self.store(*to, None, *from, *bytes),
+                    Direction::ToHost => {
+                        self.assume_succeeds(call, *from);
+                        self.load(*to, *from, None, *bytes)
+                    }
+                    Direction::ToDevice => {
+                        self.assume_succeeds(call, *to);
+                        self.store(*to, None, *from, *bytes)
+                    }
                     _ => {
+                        self.assume_succeeds(call, *to);
+                        self.assume_succeeds(call, *from);
                         let (to, from, bytes) = (self.pointer(*to), self.pointer(*from), self.text_of(*bytes));
                         Some(format!("{rounds}.copy({to}, {from}, {bytes})"))
                     }
@@ -370,6 +380,30 @@ impl<'db> Translation<'_, 'db> {
             }
             api::Call::Swap => None,
         }
+    }
+
+    /// Takes for granted that a call works on memory of the device, unless a kernel of the loop does so, too. The host's loop would go on
+    /// where the call fails; the grid can't.
+    fn assume_succeeds(&mut self, call: ExprId, pointer: ExprId) {
+        let bare = |e: ExprId| {
+            let mut e = self.body.strip_parens(e);
+            while let ExprKind::Cast { operand, .. } | ExprKind::Paren(operand) = self.body.expr(e).kind {
+                e = operand;
+            }
+            e
+        };
+        let is_symbol =
+            |e: ExprId| matches!(&self.body.expr(e).kind, ExprKind::AddrOf(of) if self.host.local(*of).is_none());
+        let own = bare(pointer);
+        let text = self.host.flat(own);
+        let mut args = self.host.launches.iter().flat_map(|site| &site.launch.args);
+        if is_symbol(own) || args.any(|arg| self.host.flat(bare(*arg)) == text) {
+            return;
+        }
+        self.edit.assume(assumption::NO_LAUNCH_FAILS.of(Reason {
+            text: format!("no call of CUDA's runtime fails: `{text}` points to memory of the device"),
+            place: Some(self.host.function.place(self.span(call))),
+        }));
     }
 
     /// A copy into a variable of the host's.

@@ -72,7 +72,8 @@ impl Translation<'_, '_> {
         }
         variables::refuse_type(self.host, binding, self.refusals);
         if self.body.binding(binding).ty.reference {
-            self.assume_unchanged(&name, span);
+            let read = self.read_through(binding);
+            self.assume_unchanged(&name, &read, span);
         }
         let ty = variables::spelled(self.host, binding);
         self.param(&ty, &name, name.clone())
@@ -170,17 +171,8 @@ impl Translation<'_, '_> {
             _ => false,
         });
         if shared {
-            self.assume_unchanged(&what, span);
-        }
-    }
-
-    /// Takes for granted that what the host reads isn't changed by the kernels.
-    pub(super) fn assume_unchanged(&mut self, what: &str, span: Span) {
-        if self.unchanged.insert(what.to_owned()) {
-            self.edit.assume(assumption::UNCHANGED_VALUES.of(Reason {
-                text: format!("nothing in the loop changes `{what}`, which the host reads in each round"),
-                place: Some(self.host.function.place(span)),
-            }));
+            let read = self.read_by(expr);
+            self.assume_unchanged(&what, &read, span);
         }
     }
 
@@ -210,6 +202,7 @@ impl Translation<'_, '_> {
         // What a copy of it refers to is the host's.
         let fits = own.ty.pointers == 0
             && !class.fields.iter().any(is_reference)
+            && !class.guarded
             && own.ty.array.is_empty()
             && !own.ty.complex
             && declared.1.contains('[') == indexed
@@ -241,7 +234,8 @@ impl Translation<'_, '_> {
         let own = self.body.binding(binding);
         let (ty, name) = (own.ty.base.clone(), own.name.clone());
         if own.ty.reference {
-            self.assume_unchanged(&name, span);
+            let read = self.read_through(binding);
+            self.assume_unchanged(&name, &read, span);
         }
         self.param(&ty, &name, name.clone());
     }
