@@ -90,6 +90,19 @@ int counts_without_blocks(int* sum) {
     return 0;
 }
 
+// A loop whose blocks CUDA refuses runs without its kernels, and the last error tells of it.
+int counts_without_threads(int* sum) {
+    int read = -1;
+    for (int threads = 0; threads < 4096; threads += 2048) {
+        count_state state = {0};
+        cudaError_t error = gridfuse::run_rounds<count_rounds>(1, threads, 0, 0, state, 1, sum, 2);
+        if (error != cudaSuccess || state.rounds != 2) return 8;
+        if (cudaGetLastError() == cudaSuccess) return 9;
+    }
+    cudaMemcpy(&read, sum, sizeof(int), cudaMemcpyDeviceToHost);
+    return read == 0 ? 0 : 10;
+}
+
 int main() {
     const int n = 150, most = 7;
     int first[n], numbers[n], *d_a, *d_b, *d_flag, *d_counts, *d_sum, *mapped, *d_mirrored, *d_mark, sum = 0, last = 0;
@@ -106,6 +119,7 @@ int main() {
     cudaMemset(d_sum, 0, sizeof(int));
     cudaMemset(d_mark, 0, sizeof(int));
     if (int wrong = counts_without_blocks(d_sum)) return wrong;
+    if (int wrong = counts_without_threads(d_sum)) return wrong;
     rounds_state state = {0, 0, d_a, d_b};
     dim3 blocks((n + kThreads - 1) / kThreads);
     cudaError_t error = gridfuse::run_rounds<lower_rounds>(gridfuse::larger_grid(blocks, 1), kThreads, 0, 0, state, blocks, d_flag, d_counts,
