@@ -17,6 +17,7 @@ mod hidden;
 mod hoisted;
 mod host;
 mod host_rounds;
+mod host_search;
 mod launch;
 mod meant;
 mod names;
@@ -57,6 +58,7 @@ pub fn generate(seed: u64) -> Program {
     generator.unseen(seed);
     generator.rounds(seed);
     generator.places(seed);
+    generator.searches(seed);
     generator.bodies();
     generator.main();
     generator.finish()
@@ -276,6 +278,16 @@ impl Generator {
                 2 => self.hoisted(),
                 _ => self.waits(),
             }
+            self.random = others;
+        }
+    }
+
+    /// Some programs have a host that searches in rounds. Chosen by a sequence of its own, too.
+    fn searches(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x0073_6561_7263_6865);
+        if random.chance(12) {
+            let others = std::mem::replace(&mut self.random, random);
+            self.host_search();
             self.random = others;
         }
     }
