@@ -18,6 +18,7 @@ mod hoisted;
 mod host;
 mod host_rounds;
 mod host_search;
+mod in_common;
 mod launch;
 mod meant;
 mod names;
@@ -59,6 +60,7 @@ pub fn generate(seed: u64) -> Program {
     generator.rounds(seed);
     generator.places(seed);
     generator.searches(seed);
+    generator.shared(seed);
     generator.bodies();
     generator.main();
     generator.finish()
@@ -288,6 +290,16 @@ impl Generator {
         if random.chance(12) {
             let others = std::mem::replace(&mut self.random, random);
             self.host_search();
+            self.random = others;
+        }
+    }
+
+    /// Some programs have threads that share what no name says. Chosen by a sequence of its own, too.
+    fn shared(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x0073_6861_7265_6421);
+        if random.chance(12) {
+            let others = std::mem::replace(&mut self.random, random);
+            self.in_common();
             self.random = others;
         }
     }
