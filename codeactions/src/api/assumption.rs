@@ -109,7 +109,7 @@ names. Nothing is assumed as long as no code has changed since the rewrite.";
 The host waits at its launch of the parent, learns how many child grids there are, and launches them. If the parent waits for something that
 the host does only later, both wait for ever. If another thread of the host launches into the stream meanwhile, its grid runs between
 parent and children. Look at what the stream holds before this launch, and at which threads use it. `aggregate-grid` launches from the device
-and doesn't assume this.";
+and doesn't assume this; nor does `outline-iteration` where the loop itself waits.";
 
     ONE_HOST_THREAD: "one-host-thread", "One thread of the host launches into the stream", "\
 The host launches one more grid right after the parent, which runs all children. If another thread of the host launches into the stream at

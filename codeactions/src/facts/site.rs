@@ -235,6 +235,19 @@ impl<'db> Site<'db> {
         if self.facts.launchers == Launchers::Host {
             refusals.add("the host launches it, not a kernel", here);
         }
+        let signature = self.parent.signature(self.db);
+        // Under `#ifdef __CUDA_ARCH__` it is the device's alone.
+        let before = self.source(Span::new(0, self.facts.span.start));
+        let for_device = lex::identifiers(before).any(|word| word == "__CUDA_ARCH__");
+        if signature.host && signature.device && !signature.kernel && !for_device {
+            refusals.add(
+                format!(
+                    "`{}` is a function of the host, too, and what it launches the host may launch as well",
+                    self.parent_name()
+                ),
+                here,
+            );
+        }
         if self.facts.from_macro {
             refusals.add("the launch comes out of a macro", here);
         }

@@ -439,3 +439,328 @@ fn what_a_kernel_has_no_part_in() {
         .replace("\nint search(", "\nAPI(int)\nsearch(");
     refused(&head, "what stands before the name of `search` isn't understood");
 }
+
+/// The host has done nothing but launch: it waits now, and what it does next comes too late for who waits for it.
+#[test]
+fn loops_without_a_wait() {
+    let enqueues = with(
+        "",
+        "$0for (int r = 0; r < 5; ++r) { relax<<<4, 128>>>(next, dist, flag, level, n); level++; }",
+    );
+    let assumed = "the host may wait for the loop";
+    let assumes = outlined(&enqueues, &[]);
+    assert!(assumes.iter().any(|a| a.starts_with(assumed)), "{assumes:?}");
+    for (wait, waits) in [
+        ("cudaDeviceSynchronize();", true),
+        ("cudaStreamSynchronize(0);", true),
+        ("if (level > 5) cudaDeviceSynchronize();", false),
+        ("cudaGetLastError();", false),
+        ("cudaMemset(flag, 0, 4);", false),
+        ("cudaMemcpy(&h, flag, 4, cudaMemcpyDeviceToHost);", true),
+        ("cudaMemcpyAsync(&h, flag, 4, cudaMemcpyDeviceToHost, 0);", false),
+    ] {
+        let assumes = outlined(&enqueues.replace("level++;", &format!("level++; {wait}")), &[]);
+        assert_eq!(
+            assumes.iter().any(|a| a.starts_with(assumed)),
+            !waits,
+            "{wait}: {assumes:?}"
+        );
+    }
+}
+
+/// What isn't a pointer to what may change becomes one by its cast alone.
+#[test]
+fn casts_to_pointers() {
+    let program = |declared: &str, place: &str| {
+        let text = around(&format!("cudaMemset({place}, 0, 4);"));
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    for (declared, place, moved) in [
+        (
+            "size_t address = (size_t)dist;",
+            "(void*)(address + 4)",
+            "rounds.fill((void*)(address + 4), 0, 4);",
+        ),
+        ("", "(void*)(next + 1)", "rounds.fill((void*)(next + 1), 0, 4);"),
+        ("", "(void*)dist", "rounds.fill(dist, 0, 4);"),
+    ] {
+        outlined(&program(declared, place), &[moved]);
+    }
+}
+
+/// Names that the new kernel has hide those that it needs.
+#[test]
+fn parameters_that_hide() {
+    let beside = r#"#define blocks 4
+constexpr int limit = 2;
+struct Config { int limit; };
+template <int B> __global__ void filled(int* x) { x[threadIdx.x] = B; }
+"#;
+    let macro_named = around_beside(beside, "");
+    outlined(&macro_named, &["dim3 blocks2"]);
+    let text = around_beside(
+        beside,
+        "filled<limit><<<4, 128>>>(dist); relax<<<4, 128>>>(next, dist, flag, config->limit, n);",
+    );
+    let text = text.replace("int n, cudaStream_t stream)", "int n, Config* config)");
+    outlined(&text, &["int limit2", "filled_body<limit>"]);
+    let dims = "struct Dims { int x, y; };";
+    let text = around_beside(dims, "relax<<<4, 128>>>(next, dist, flag, gridDim.x, n);");
+    let text = text.replace("$0while", "Dims gridDim{1, 2};\n    $0while");
+    refused(&text, "`gridDim` is called as a variable that each kernel has");
+}
+
+/// What the host computed in rounds alone.
+#[test]
+fn sizes_that_are_computed() {
+    let beside = "int counted = 0;\nint block_size() { return 32 + 0 * counted++; }";
+    let text = around_beside(beside, "relax<<<4, block_size()>>>(next, dist, flag, level, n);");
+    refused(&text, "`block_size()` may be another value in another round");
+    let text = around("relax<<<level + 1, 64 / n * 32>>>(next, dist, flag, level, n);")
+        .replace("relax<<<(n + 127) / 128, 128>>>(next, dist, flag, level, n);", "");
+    let assumes = outlined(&text, &[]);
+    assert!(
+        assumes.iter().any(|a| a.contains("the host can compute `64 / n * 32`")),
+        "{assumes:?}"
+    );
+}
+
+/// Constant memory is no memory that a grid can write, whoever has its address.
+#[test]
+fn addresses_of_constant_memory() {
+    let program = |symbol: &str| {
+        let beside = "__constant__ int coef;\n__device__ int plain;";
+        let text = around_beside(beside, "cudaMemcpy(p, &level, sizeof(int), cudaMemcpyHostToDevice);");
+        text.replace(
+            "$0while",
+            &format!("int* p;\n    cudaGetSymbolAddress((void**)&p, {symbol});\n    $0while"),
+        )
+    };
+    refused(&program("coef"), "which may be `__constant__`");
+    refused(&program("unseen::other"), "which may be `__constant__`");
+    outlined(&program("plain"), &[]);
+}
+
+/// An error variable keeps what it had where no round runs.
+#[test]
+fn errors_without_a_round() {
+    let program = |first: &str| {
+        let call = "cudaMemcpy(&h, flag, sizeof(int), cudaMemcpyDeviceToHost);";
+        let text = around("").replace(call, &format!("e = {call}"));
+        text.replace("$0while", &format!("cudaError_t e = {first};\n    $0while"))
+    };
+    refused(&program("cudaErrorNotReady"), "`e` holds an error by its name");
+    outlined(&program("cudaSuccess"), &[]);
+    outlined(&program("cudaGetLastError()"), &[]);
+}
+
+/// A field of a class of its own runs code where it is read.
+#[test]
+fn fields_of_classes() {
+    let beside = "struct Bound { int v; operator int() const { return v + 1; } };\nstruct Config { Bound b; int n; };";
+    let program = |statement: &str| {
+        let text = around_beside(beside, statement);
+        text.replace("$0while", "Config cfg{{3}, 4};\n    $0while")
+    };
+    refused(&program("if (level > cfg.b) break;"), "the type of `cfg.b` isn't known");
+    outlined(&program("if (level > cfg.n) break;"), &["Config cfg"]);
+}
+
+/// A variable of the host's is memory of the host's: the kernel with the loop has another one.
+#[test]
+fn variables_that_the_device_writes() {
+    let program = |declared: &str, argument: &str| {
+        let text = around(&format!(
+            "relax<<<4, 128>>>(next, dist, {argument}, level, n); if (!todo) break;"
+        ));
+        text.replace("$0while", &format!("int todo = 5; {declared}\n    $0while"))
+    };
+    refused(
+        &program("", "&todo"),
+        "`todo` is memory of the host's that a kernel gets",
+    );
+    let registered = "int* p = &todo; cudaHostRegister(p, sizeof(int), 0);";
+    refused(&program(registered, "p"), "`todo` is memory that the device may write");
+    let shared = |declared: &str| {
+        let text = around("if (*count) break;");
+        text.replace("$0while", &format!("int* count = nullptr; {declared}\n    $0while"))
+    };
+    outlined(&shared("cudaMallocHost(&count, 4);"), &["rounds.load(count)"]);
+    for declared in [
+        "if (n) cudaMallocHost(&count, 4); else posix_memalign((void**)&count, 8, 8);",
+        "cudaMallocHost(&count, 4); int*& other_name = count; other_name = new int(0);",
+    ] {
+        refused(
+            &shared(declared),
+            "`count` isn't known to point to memory that device code can read",
+        );
+    }
+    let moved = around("flag = dist; if (*flag) break; flag = (int*)next;");
+    refused(
+        &moved,
+        "`flag` isn't known to point to memory that device code can read",
+    );
+}
+
+/// What classes do where they are read, written, copied and converted.
+#[test]
+fn code_of_classes() {
+    let classes = r#"struct Flag { int v; Flag& operator=(int x) { v = x + 1; return *this; } };
+__managed__ Flag managed_flag;
+__managed__ int managed_number;
+struct Holder { Flag* flag; int* number; const int* fixed; float4* four; };
+struct Made { int a; Made(int a) : a(a) {} };
+__global__ void takes(int* x, Made made) { *x = made.a; }
+bool operator<(dim3 a, dim3 b) { return a.x > b.x; }
+"#;
+    let program = |declared: &str, statement: &str| {
+        let text = around_beside(classes, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    for (declared, statement, why) in [
+        ("", "managed_flag = 5;", "can't move to the device"),
+        ("", "if (managed_flag) break;", "can't move to the device"),
+        (
+            "Holder s{};",
+            "relax<<<4, 128>>>(next, dist, s.flag, 1, n); *s.flag = 5;",
+            "isn't known to point to numbers",
+        ),
+        ("", "takes<<<1, 1>>>(dist, level);", "`level` is converted to `Made`"),
+        (
+            "dim3 g(2), most(3);",
+            "if (g < most) break;",
+            "can't move to the device",
+        ),
+        (
+            "float4 four;",
+            "cudaMemcpy(&four, flag, 16, cudaMemcpyDeviceToHost);",
+            "copies a `float4` from the device",
+        ),
+    ] {
+        refused(&program(declared, statement), why);
+    }
+    outlined(
+        &program("", "managed_number = 5;"),
+        &["rounds.store(&managed_number, 5);"],
+    );
+    outlined(
+        &program("Holder s{};", "cudaMemset((void*)s.fixed, 0, 4);"),
+        &["rounds.fill((void*)s.fixed, 0, 4);"],
+    );
+    let inner = r#"__global__ void fill(int* x, int* flag) { *x = 5; *flag = 0; }
+struct S { friend int inner(int* x, int* flag) {
+    int h;
+    $0do { fill<<<1, 1>>>(x, flag); cudaMemcpy(&h, flag, 4, cudaMemcpyDeviceToHost); } while (h);
+    return h;
+} };
+"#;
+    refused(inner, "`inner` is defined in a class");
+}
+
+/// Checks of errors that do more than to look.
+#[test]
+fn checks_that_do_more() {
+    let checks = r#"#include <cstdlib>
+int counted = 0;
+struct Counter { operator int() const { return ++counted; } };
+struct Note { cudaError_t e; Note(cudaError_t e) : e(e) {} ~Note() { ++counted; } };
+struct Called { void operator()(cudaError_t e) { ++counted; } };
+Called checkCudaErrors;
+void plain(cudaError_t e, int line = 5) { if (e != cudaSuccess) exit(line); }
+void by_default(cudaError_t e, int where = ++counted) { if (e != cudaSuccess) exit(1); }
+Note returned(cudaError_t e) { return e; }
+void taken(Note note) {}
+template <class T> void generic(T result) { if (result) exit(1); }
+#define cudaErrorCheck(call) if (call) exit(1)
+"#;
+    let program = |declared: &str, statement: &str| {
+        let text = around_beside(checks, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    for (declared, statement) in [
+        ("Counter counter;", "plain(cudaDeviceSynchronize(), counter);"),
+        ("", "by_default(cudaDeviceSynchronize());"),
+        ("", "returned(cudaDeviceSynchronize());"),
+        ("", "taken(cudaDeviceSynchronize());"),
+        ("", "checkCudaErrors(cudaDeviceSynchronize());"),
+        ("", "generic<Note>(cudaDeviceSynchronize());"),
+    ] {
+        refused(&program(declared, statement), "can't move to the device");
+    }
+    for statement in ["plain(cudaDeviceSynchronize());", "generic(cudaDeviceSynchronize());"] {
+        outlined(&program("", statement), &[]);
+    }
+    let macro_named = program("", "cudaError_t e; cudaErrorCheck(e = cudaDeviceSynchronize());");
+    outlined(&macro_named, &["cudaError_t e;"]);
+    for statement in [
+        "if (cudaMemset(dist, 0, 4) == cudaSuccess) cudaMemset(flag, 0, 4);",
+        "cudaError_t e = cudaMemset(dist, 0, 4), f = cudaMemset(flag, 0, 4);",
+    ] {
+        refused(
+            &program("", statement),
+            "several calls of CUDA's runtime stand in one statement",
+        );
+    }
+    outlined(
+        &around("cudaGetLastError();"),
+        &["    cudaGetLastError();\n    level = state.level;"],
+    );
+}
+
+/// Words that device code doesn't have, or that another scope has.
+#[test]
+fn words_of_the_host() {
+    let beside = r#"namespace ns {
+struct Config { int n; };
+typedef int index_t;
+struct Pair { int a; };
+__global__ void fill(index_t n, int* x) { *x = n; }
+__global__ void pairs(Pair* p, int* x) { *x = p->a; }
+}
+__device__ volatile int volatile_flag;
+struct Swapper { void operator()(int& a, int& b) {} };
+static Swapper swap;
+"#;
+    let program = |declared: &str, statement: &str| {
+        let text = around_beside(beside, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    for (declared, statement, why) in [
+        ("", "if (level > 0.5L) break;", "device code has no `long double`"),
+        ("long double x = 1;", "x = x + 1;", "is a `long double`"),
+        ("thread_local int total = 0;", "total++;", "as it is `thread_local`"),
+        (
+            "using namespace ns; Config c{5};",
+            "relax<<<4, 128>>>(next, dist, flag, c.n, n);",
+            "means something else above",
+        ),
+        (
+            "using T = int; T* mine = dist;",
+            "relax<<<4, 128>>>(next, mine, flag, 1, n);",
+            "means something else above",
+        ),
+        (
+            "ns::Pair p;",
+            "ns::pairs<<<1, 1>>>(&p + 0, dist);",
+            "which the scope of `pairs` names",
+        ),
+        (
+            "",
+            "cudaMemcpyFromSymbol(&h, volatile_flag, sizeof(int));",
+            "`volatile_flag` is `volatile`",
+        ),
+        ("int a = 0, b = 1;", "swap(a, b);", "can't move to the device"),
+    ] {
+        refused(&program(declared, statement), why);
+    }
+    let rounds = program("const float damp = 0.5f; float a = 1;", "a = a * damp + level;");
+    let assumes = outlined(&rounds, &[]);
+    assert!(
+        assumes
+            .iter()
+            .any(|a| a.contains("may be rounded as the device does it")),
+        "{assumes:?}"
+    );
+    let whole = program("unsigned a = 1;", "a = a * 2u + level;");
+    assert!(outlined(&whole, &[]).iter().all(|a| !a.contains("rounded")));
+}

@@ -487,3 +487,29 @@ fn one_thread_that_launches_both_has_no_others_beside_it() {
             .any(|reason| reason.contains("those of `sharpen` that other threads"))
     );
 }
+
+/// What a function launches that is the host's as well, the host may launch: no rewrite of a launch by the device fits there.
+#[test]
+fn functions_of_the_host_as_well() {
+    let program = |head: &str, launch: &str| {
+        format!(
+            r#"__global__ void child(int* b, int n) {{ if (threadIdx.x < n) b[threadIdx.x] = n; }}
+{head} void run(int* b, int n) {{
+    {launch}
+}}
+__global__ void parent(int* b, int n) {{ run(b + 32 * threadIdx.x, n); }}
+void host(int* b, int n) {{ parent<<<1, 32>>>(b, n); }}
+"#
+        )
+    };
+    for id in ["serialize", "threshold", "coarsen", "fire-and-forget"] {
+        refuses(
+            id,
+            &program("__host__ __device__", "$0child<<<2, 32>>>(b, n);"),
+            "`run` is a function of the host, too",
+        );
+    }
+    let for_device = "\n#ifdef __CUDA_ARCH__\n    $0child<<<2, 32>>>(b, n);\n#endif\n";
+    rewrite("serialize", &program("__host__ __device__", for_device));
+    rewrite("serialize", &program("__device__", "$0child<<<2, 32>>>(b, n);"));
+}

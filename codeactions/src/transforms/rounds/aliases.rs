@@ -32,6 +32,15 @@ pub fn refuse_aliases(host: &HostLoop<'_>, refusals: &mut Refusals, edit: &mut E
                 Some(host.function.place(body.expr(call).span)),
             );
         }
+        if let Some(given) = given_to_a_kernel(host, *binding) {
+            refusals.add(
+                format!(
+                    "`{}` is memory of the host's that a kernel gets: use a pointer to it",
+                    own.name
+                ),
+                Some(host.function.place(body.expr(given).span)),
+            );
+        }
         if !own.ty.reference {
             continue;
         }
@@ -89,16 +98,58 @@ fn parts_of(host: &HostLoop<'_>, place: ExprId) -> Vec<BindingId> {
     variables_of_place(*db, *item, body, place)
 }
 
-/// The call that makes a variable of the host's memory that the device can write.
+/// The argument of a launch that is the address of a variable of the host's.
+fn given_to_a_kernel(host: &HostLoop<'_>, binding: BindingId) -> Option<ExprId> {
+    let mut args = host.launches.iter().flat_map(|site| &site.launch.args);
+    args.find(|arg| addressed(host, **arg) == Some(binding)).copied()
+}
+
+/// The variable in whose memory an address is, casts aside.
+fn addressed(host: &HostLoop<'_>, expr: ExprId) -> Option<BindingId> {
+    let body = &host.function.body;
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Cast { operand, .. } => addressed(host, *operand),
+        ExprKind::AddrOf(place) => {
+            let mut place = body.strip_parens(*place);
+            while let ExprKind::Field { base, arrow: false, .. } | ExprKind::Index { base, .. } = body.expr(place).kind
+            {
+                place = body.strip_parens(base);
+            }
+            host.local(place).filter(|b| body.binding(*b).ty.pointers == 0)
+        }
+        _ => None,
+    }
+}
+
+/// The call that makes memory of the host's, which may be that of a variable, memory that the device can write.
 fn registered(host: &HostLoop<'_>, binding: BindingId) -> Option<ExprId> {
     let body = &host.function.body;
     let calls = (0..body.exprs.len() as u32).map(ExprId);
+    // Somebody may have its address: a call of CUDA's runtime keeps none.
+    let addresses = body.exprs.iter().filter(|e| match e.kind {
+        ExprKind::AddrOf(place) => host.local(place) == Some(binding),
+        _ => false,
+    });
+    let handed: Vec<ExprId> = body
+        .exprs
+        .iter()
+        .filter_map(|e| match &e.kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if api::named(&host.function, name).is_some() => Some(args),
+            _ => None,
+        })
+        .flatten()
+        .copied()
+        .filter(|arg| host.address_of(*arg) == Some(binding))
+        .collect();
+    let kept = addresses.count() > handed.len();
     calls.into_iter().find(|call| match &body.expr(*call).kind {
         ExprKind::Call {
             name: Some(name), args, ..
         } => {
             name.trim_start_matches("::") == "cudaHostRegister"
-                && args.first().and_then(|arg| host.address_of(*arg)) == Some(binding)
+                && (kept || args.first().and_then(|arg| host.address_of(*arg)) == Some(binding))
         }
         _ => false,
     })

@@ -1,8 +1,11 @@
 //! The calls of CUDA's runtime that a host's loop makes between its kernels.
 
-use gridfuse_analysis::hir::resolve::functions_in;
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Literal, Name};
 
+use crate::edit::lex;
 use crate::facts::cluster::Function;
 
 /// What a call is to the loop.
@@ -41,9 +44,44 @@ pub fn named(function: &Function<'_>, name: &str) -> Option<Call> {
         "std::swap" | "swap" => Call::Swap,
         _ => return None,
     };
-    functions_in(function.db, function.item, name)
-        .is_empty()
-        .then_some(call)
+    is_the_librarys(function, name, call).then_some(call)
+}
+
+/// Whether nothing of the program has the name of a function of the library: no function, no object with a call operator, no name that a
+/// using-declaration brings in.
+fn is_the_librarys(function: &Function<'_>, name: &str, call: Call) -> bool {
+    let Function {
+        db, item, file, body, ..
+    } = function;
+    if !functions_in(*db, *item, name).is_empty() || body.declared.contains(name) {
+        return false;
+    }
+    if matches!(meaning_in(*db, *item, name), Meaning::Global(_) | Meaning::Type) {
+        return false;
+    }
+    let brought_in = |file: &SourceFile| {
+        let text = file.text(*db);
+        let words: Vec<&str> = lex::code_words(&text);
+        words
+            .windows(4)
+            .any(|w| w[0] == "using" && w[1] != "namespace" && w[1] != "std" && w.contains(&"swap"))
+    };
+    !(call == Call::Swap && name == "swap" && included_files(*db, *file).iter().any(brought_in))
+}
+
+/// Whether the host waits in a call of CUDA's runtime until the device has done what comes before.
+pub fn waits(function: &Function<'_>, call: ExprId) -> bool {
+    let ExprKind::Call { name: Some(name), .. } = &function.body.expr(call).kind else {
+        return false;
+    };
+    matches!(
+        name.trim_start_matches("::"),
+        "cudaDeviceSynchronize"
+            | "cudaThreadSynchronize"
+            | "cudaStreamSynchronize"
+            | "cudaMemcpy"
+            | "cudaMemcpyFromSymbol"
+    ) && named(function, name).is_some()
 }
 
 /// Where a copy goes.

@@ -1,11 +1,14 @@
 //! Calls of CUDA's runtime with what programs put around them to look for errors: macros, functions, conditions. What runs only where a
 //! call has failed may be anything.
 
-use gridfuse_analysis::hir::resolve::functions_in;
-use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, UnOp};
+use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
+use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, UnOp};
 
 use super::api;
+use crate::edit::lex;
+use crate::facts::calls::is_plain_type;
 use crate::facts::cluster::Function;
+use crate::facts::ctype;
 
 /// Functions of NVIDIA's samples that end the program where there was an error.
 const WELL_KNOWN: [&str; 3] = ["checkCudaErrors", "getLastCudaError", "sdkCheckErrors"];
@@ -68,7 +71,12 @@ impl Search<'_, '_> {
                     self.calls.push(expr);
                     true
                 }
-                None => !self.handler && looks_for_errors(function, name) && args.iter().all(|arg| self.passed(*arg)),
+                None => {
+                    !self.handler
+                        && !has_template_arguments(function, expr)
+                        && looks_for_errors(function, name)
+                        && args.iter().all(|arg| self.passed(*arg))
+                }
             },
             _ => false,
         }
@@ -76,10 +84,22 @@ impl Search<'_, '_> {
 
     /// An argument of a function that looks for errors.
     fn passed(&mut self, expr: ExprId) -> bool {
-        let harmless = matches!(
-            self.function.body.expr(self.function.body.strip_parens(expr)).kind,
-            ExprKind::Literal(_) | ExprKind::Name(_)
-        );
+        let Function { db, item, body, .. } = self.function;
+        let plain = |base: &str| is_plain_type(&ctype::normalize(base));
+        let harmless = match &body.expr(body.strip_parens(expr)).kind {
+            ExprKind::Literal(_) => true,
+            // An object may be converted by code of its class.
+            ExprKind::Name(Name::Local(binding)) => {
+                let ty = &body.binding(*binding).ty;
+                ty.pointers > 0 || !ty.array.is_empty() || plain(&ty.base)
+            }
+            ExprKind::Name(Name::Other(name)) => match meaning_in(*db, *item, name) {
+                Meaning::Global(global) => global.pointer || global.dims > 0 || plain(&global.base),
+                _ => true,
+            },
+            ExprKind::Name(_) => true,
+            _ => false,
+        };
         harmless || self.value(expr)
     }
 
@@ -107,14 +127,33 @@ impl Search<'_, '_> {
     }
 }
 
+/// Whether a call writes template arguments, by which a value may become an object of a class.
+fn has_template_arguments(function: &Function<'_>, call: ExprId) -> bool {
+    let callee = function.source(call).split('(').next().unwrap_or("");
+    callee.contains('<')
+}
+
 /// Whether a function does nothing where there was no error.
 fn looks_for_errors(function: &Function<'_>, name: &str) -> bool {
     let found = functions_in(function.db, function.item, name);
     if found.is_empty() {
-        return WELL_KNOWN.contains(&name);
+        let own = matches!(
+            meaning_in(function.db, function.item, name),
+            Meaning::Global(_) | Meaning::Type
+        );
+        return WELL_KNOWN.contains(&name) && !own && !function.body.declared.contains(name);
     }
     found.iter().all(|item| {
         let handler = Function::new(function.db, *item);
+        // What it gets is made by no code of a class.
+        let plain = |param: &BindingId| {
+            let ty = &handler.body.binding(*param).ty;
+            let base = ctype::normalize(&ty.base);
+            api::is_error(&handler, *param) || ty.pointers > 0 || is_plain_type(&base)
+        };
+        if !handler.body.params.iter().all(plain) || !has_a_plain_head(&handler) {
+            return false;
+        }
         let mut search = Search {
             function: &handler,
             calls: Vec::new(),
@@ -129,4 +168,32 @@ fn looks_for_errors(function: &Function<'_>, name: &str) -> bool {
                 _ => false,
             })
     })
+}
+
+/// Whether a function returns an error, a number or nothing, and its parameters have default values that compute nothing.
+fn has_a_plain_head(function: &Function<'_>) -> bool {
+    const WORDS: [&str; 9] = [
+        "static",
+        "inline",
+        "constexpr",
+        "void",
+        "bool",
+        "cudaError_t",
+        "cudaError",
+        "__host__",
+        "__forceinline__",
+    ];
+    let name = function.name_place().range;
+    let Some(head) = function.text.get(function.start as usize..name.start as usize) else {
+        return false;
+    };
+    let returned = head.rsplit('>').next().unwrap_or(head);
+    let known = |word: &str| WORDS.contains(&word) || is_plain_type(word);
+    let behind = function.text.get(name.end as usize..).unwrap_or("");
+    let parameters = behind.split(['{', ';']).next().unwrap_or("");
+    let defaults = parameters.split('=').skip(1);
+    lex::identifiers(returned).all(known)
+        && defaults
+            .filter_map(|text| text.split(',').next())
+            .all(|text| !text.contains("++") && !text.contains("--") && !text.trim_end_matches(')').contains('('))
 }

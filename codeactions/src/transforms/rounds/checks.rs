@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::walk::all_exprs;
-use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, StmtId, StmtKind};
+use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use super::api;
 use super::checked;
@@ -85,7 +85,9 @@ impl Checks {
         }
         check.below = below;
         let words: Vec<&str> = check.words().collect();
-        if words.iter().all(|word| *word == "void") {
+        // An error of before the loop is forgotten, too.
+        let forgets = plain && bare == "cudaGetLastError";
+        if words.iter().all(|word| *word == "void") && !forgets {
             return;
         }
         // What names a variable that is declared in the loop can't stand behind it.
@@ -156,6 +158,15 @@ impl Checks {
         // Every error variable of the function's keeps what came of its call.
         for binding in assigned_errors(host).into_iter().filter(|b| !host.inner.contains(b)) {
             let own = body.binding(binding);
+            if holds_an_error(host, binding) {
+                refusals.add(
+                    format!(
+                        "`{}` holds an error by its name, which the call after the loop replaces even if no round made one: use another variable",
+                        own.name
+                    ),
+                    Some(host.function.place(own.span)),
+                );
+            }
             if !words.contains(own.name.as_str()) {
                 refusals.add(
                     format!(
@@ -168,7 +179,8 @@ impl Checks {
         }
         let errors = host.inner.iter().filter(|b| api::is_error(&host.function, **b));
         let own: BTreeSet<&str> = errors.map(|b| body.binding(*b).name.as_str()).collect();
-        let is_declaration = |check: &Check| check.before.contains("cudaError");
+        let is_declaration =
+            |check: &Check| lex::identifiers(&check.before).any(|word| matches!(word, "cudaError_t" | "cudaError"));
         let needed = |check: &Check| -> Vec<String> {
             match is_declaration(check) {
                 true => Vec::new(),
@@ -225,6 +237,20 @@ fn only_leaves(host: &HostLoop<'_>, stmt: StmtId) -> bool {
         StmtKind::Block(stmts) => matches!(stmts.as_slice(), [one] if body.stmt(*one).kind == StmtKind::Break),
         _ => false,
     }
+}
+
+/// Whether an error variable is given an error by its name, as no call of CUDA's runtime does that succeeds.
+fn holds_an_error(host: &HostLoop<'_>, binding: BindingId) -> bool {
+    let body = &host.function.body;
+    let is_error = |e: ExprId| match &body.expr(body.strip_parens(e)).kind {
+        ExprKind::Name(Name::Other(name)) => name.trim_start_matches("::").starts_with("cudaError"),
+        _ => false,
+    };
+    let assigned = body.exprs.iter().filter_map(|e| match e.kind {
+        ExprKind::Assign { place, value, .. } if host.local(place) == Some(binding) => Some(value),
+        _ => None,
+    });
+    assigned.chain(body.initialiser(binding)).any(is_error)
 }
 
 /// The error variables that the loop assigns.

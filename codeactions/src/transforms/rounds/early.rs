@@ -20,19 +20,6 @@ pub fn may_fail(body: &Body, expr: ExprId, constant: impl Fn(ExprId) -> bool) ->
 /// Whether the first round comes for certain, and comes to a statement of the loop.
 pub fn is_reached(host: &HostLoop<'_>, stmt: StmtId) -> bool {
     let body = &host.function.body;
-    let always = |cond: ExprId| match body.expr(body.strip_parens(cond)).kind {
-        ExprKind::Literal(Literal::Bool(value)) => value,
-        ExprKind::Literal(Literal::Int(value)) => value != 0,
-        _ => false,
-    };
-    let begins = match &body.stmt(host.stmt).kind {
-        StmtKind::DoWhile { .. } => true,
-        StmtKind::While { cond: Some(cond), .. } => always(*cond),
-        StmtKind::For { cond, .. } => cond.is_none_or(always),
-        _ => false,
-    };
-    let mut around =
-        std::iter::successors(host.places.parent(stmt), |s| host.places.parent(*s)).take_while(|s| *s != host.stmt);
     let leaves = |s: &StmtId| {
         let leaves = matches!(
             body.stmt(*s).kind,
@@ -40,7 +27,29 @@ pub fn is_reached(host: &HostLoop<'_>, stmt: StmtId) -> bool {
         );
         leaves && body.stmt(*s).span.start < body.stmt(stmt).span.start
     };
-    begins
-        && around.all(|s| matches!(body.stmt(s).kind, StmtKind::Block(_)))
-        && !all_stmts(body, host.stmt).iter().any(leaves)
+    has_a_round(host) && is_in_each_round(host, stmt) && !all_stmts(body, host.stmt).iter().any(leaves)
+}
+
+/// Whether a statement of the loop stands under no condition, so that a round that nothing leaves comes to it.
+pub fn is_in_each_round(host: &HostLoop<'_>, stmt: StmtId) -> bool {
+    let body = &host.function.body;
+    let mut around =
+        std::iter::successors(host.places.parent(stmt), |s| host.places.parent(*s)).take_while(|s| *s != host.stmt);
+    around.all(|s| matches!(body.stmt(s).kind, StmtKind::Block(_)))
+}
+
+/// Whether the loop has a first round for certain.
+fn has_a_round(host: &HostLoop<'_>) -> bool {
+    let body = &host.function.body;
+    let always = |cond: ExprId| match body.expr(body.strip_parens(cond)).kind {
+        ExprKind::Literal(Literal::Bool(value)) => value,
+        ExprKind::Literal(Literal::Int(value)) => value != 0,
+        _ => false,
+    };
+    match &body.stmt(host.stmt).kind {
+        StmtKind::DoWhile { .. } => true,
+        StmtKind::While { cond: Some(cond), .. } => always(*cond),
+        StmtKind::For { cond, .. } => cond.is_none_or(always),
+        _ => false,
+    }
 }

@@ -179,6 +179,13 @@ impl<'db> HostLoop<'db> {
                 .start
                 .saturating_sub(self.function.start),
         );
+        let before = self.function.text.get(..self.function.start as usize).unwrap_or("");
+        let line = before.rsplit([';', '{', '}']).next().unwrap_or("");
+        let mut specifiers = lex::identifiers(self.source(head)).chain(lex::identifiers(line));
+        if specifiers.any(|word| word == "friend") {
+            let why = format!("`{name}` is defined in a class: define it outside");
+            refusals.add(why, Some(self.function.name_place()));
+        }
         if self.source(head).trim().is_empty() {
             let why = format!("what stands before the name of `{name}` isn't understood: write its type there");
             refusals.add(why, Some(self.function.name_place()));

@@ -14,16 +14,22 @@ use crate::facts::ctype;
 /// Whether something outside of the loop may keep a variable, which may be read by that then wherever it is. Of each place that names the
 /// variable it has to be known that it only reads a number or a pointer, or assigns one: whatever else there is may keep it.
 pub fn is_kept(host: &HostLoop<'_>, binding: BindingId) -> bool {
+    !keepers(host, binding).is_empty()
+}
+
+/// The places outside of the loop at which something may keep a variable: its names there, and lambdas and what isn't understood.
+pub fn keepers(host: &HostLoop<'_>, binding: BindingId) -> Vec<ExprId> {
     let body = &host.function.body;
     let within = host.span();
     let uses = Uses::of(host);
     let outside = (0u32..).zip(&body.exprs).filter(|(_, e)| !within.contains(e.span));
-    let mut outside = outside.map(|(index, e)| (ExprId(index), &e.kind));
-    outside.any(|(expr, kind)| match kind {
-        ExprKind::Name(Name::Local(b)) => *b == binding && !uses.only_reads(expr),
+    let outside = outside.map(|(index, e)| (ExprId(index), &e.kind));
+    let keeps = |(expr, kind): &(ExprId, &ExprKind)| match kind {
+        ExprKind::Name(Name::Local(b)) => *b == binding && !uses.only_reads(*expr),
         ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
         _ => false,
-    })
+    };
+    outside.filter(keeps).map(|(expr, _)| expr).collect()
 }
 
 /// What an expression is a part of.
@@ -130,7 +136,12 @@ impl<'a, 'db> Uses<'a, 'db> {
         let Function { db, item, .. } = self.function;
         let functions = functions_in(*db, *item, name);
         if functions.is_empty() {
-            return keeps_arguments(*db, *item, name);
+            // CUDA's runtime is C: it takes no references.
+            let bare = name.trim_start_matches("::");
+            let runtime = bare
+                .strip_prefix("cuda")
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+            return runtime || keeps_arguments(*db, *item, name);
         }
         functions.iter().all(|function| {
             let body = body(*db, *function);

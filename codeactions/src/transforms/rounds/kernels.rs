@@ -117,6 +117,13 @@ fn refuse_launch(host: &HostLoop<'_>, site: &Site<'_>, refusals: &mut Refusals) 
                 Some(site.place(site.body.expr(*operand).span)),
             );
         }
+        if pure::not_repeatable(site, *operand).is_some() {
+            let what = host.flat(*operand);
+            refusals.add(
+                format!("`{what}` may be another value in another round: compute it before the loop"),
+                Some(site.place(site.body.expr(*operand).span)),
+            );
+        }
         if varies(host, *operand) {
             refusals.add(
                 "the blocks, their shared memory or the stream of the launch differ from round to round",

@@ -6,17 +6,19 @@ mod macros;
 mod unchanged;
 mod values;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::Stream;
 use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
 use super::api::{self, Direction};
 use super::checked;
 use super::checks::{Checks, Kept};
+use super::early;
 use super::host_loop::HostLoop;
 use super::kernels::{Kernels, Shape, varies};
 use super::variables::{self, Variable};
@@ -27,7 +29,7 @@ use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 use crate::edit::style::{self, Style};
 use crate::emit::outline::Worker;
-use crate::facts::calls::is_plain_type;
+use crate::facts::calls::{VECTORS, is_plain_type};
 use crate::facts::child::Child;
 use crate::facts::ctype;
 use crate::facts::instance;
@@ -107,12 +109,22 @@ pub fn translate<'db>(
         grids: Vec::new(),
         any_grid: false,
         waits_for_all: false,
+        waits: false,
+        words: own_words(host),
         unchanged: BTreeSet::new(),
         computed: BTreeSet::new(),
     };
     translation.loop_statement(host.stmt);
     let text = translation.edited(host.span(), 0);
     translation.refuse_other_meanings(&text, &variables);
+    if !translation.waits {
+        translation.edit.assume(assumption::HOST_MAY_WAIT.of(Reason {
+            text: "the host may wait for the loop, which it only launched: what its kernels wait for doesn't come from the host later, and \
+                   no graph records them"
+                .to_owned(),
+            place: Some(host.function.place(host.span())),
+        }));
+    }
     Moved {
         text,
         variables,
@@ -141,6 +153,10 @@ struct Translation<'a, 'db> {
     grids: Vec<String>,
     any_grid: bool,
     waits_for_all: bool,
+    /// The host waits for the device in each round.
+    waits: bool,
+    /// The identifiers of the function that mean something by themselves, and those of the macros that it uses.
+    words: HashSet<String>,
     /// What is taken not to change.
     unchanged: BTreeSet<String>,
     /// What is taken to be computed without harm where no round is.
@@ -254,7 +270,21 @@ impl<'db> Translation<'_, 'db> {
         }
         self.refuse_parts_of_macro(stmt);
         let mut operations = Vec::new();
+        let operates = |call: &ExprId| match &self.body.expr(*call).kind {
+            ExprKind::Call { name: Some(name), .. } => {
+                !matches!(api::named(&self.host.function, name), Some(api::Call::Waits { .. }))
+            }
+            _ => false,
+        };
+        if calls.len() > 1 && calls.iter().any(operates) {
+            self.refuse(
+                "several calls of CUDA's runtime stand in one statement: write one for each",
+                span,
+            );
+        }
+        let each_round = early::is_in_each_round(self.host, stmt);
         for call in &calls {
+            self.waits |= each_round && api::waits(&self.host.function, *call);
             self.checks.keep(self.host, *call, span, next);
             operations.extend(self.operation(*call));
         }
@@ -385,6 +415,15 @@ impl<'db> Translation<'_, 'db> {
     /// Takes for granted that a call works on memory of the device, unless a kernel of the loop does so, too. The host's loop would go on
     /// where the call fails; the grid can't.
     fn assume_succeeds(&mut self, call: ExprId, pointer: ExprId) {
+        if self.may_be_constant(pointer) {
+            let what = self.host.flat(pointer);
+            self.refuse(
+                format!(
+                    "`{what}` is the address of a variable, which may be `__constant__`: use `cudaMemcpyToSymbol()`"
+                ),
+                self.span(pointer),
+            );
+        }
         let bare = |e: ExprId| {
             let mut e = self.body.strip_parens(e);
             while let ExprKind::Cast { operand, .. } | ExprKind::Paren(operand) = self.body.expr(e).kind {
@@ -416,11 +455,10 @@ impl<'db> Translation<'_, 'db> {
             );
             return None;
         };
-        if self.body.binding(binding).ty.base == "dim3" {
-            self.refuse(
-                "the loop copies a `dim3` from the device: copy its numbers",
-                self.span(to),
-            );
+        let base = &self.body.binding(binding).ty.base;
+        if self.body.binding(binding).ty.pointers == 0 && (base == "dim3" || VECTORS.contains(&base.as_str())) {
+            let text = format!("the loop copies a `{base}` from the device: copy its numbers");
+            self.refuse(text, self.span(to));
         }
         let name = self.body.binding(binding).name.clone();
         let place = match place {
@@ -470,6 +508,13 @@ impl<'db> Translation<'_, 'db> {
                 );
                 None
             }
+            Meaning::Global(_) if self.is_volatile(&name) => {
+                self.refuse(
+                    format!("`{name}` is `volatile`: take that away, the grid reads it anew in each round"),
+                    span,
+                );
+                None
+            }
             Meaning::Global(global) if global.device || global.managed => {
                 let address = if global.dims == 0 { "&" } else { "" };
                 Some(format!("{address}{name}"))
@@ -480,6 +525,23 @@ impl<'db> Translation<'_, 'db> {
                 None
             }
         }
+    }
+
+    /// Whether a variable of the program is declared as `volatile`.
+    fn is_volatile(&self, name: &str) -> bool {
+        let db = self.host.function.db;
+        let own = unqualified(name);
+        included_files(db, self.host.file()).iter().any(|file| {
+            let text = file.text(db);
+            let tokens = lex::code_tokens(&text);
+            let named = (0..tokens.len()).filter(|at| tokens[*at].text(&text) == own);
+            named.into_iter().any(|at| {
+                let before = tokens[..at].iter().rev().map(|token| token.text(&text));
+                before
+                    .take_while(|word| !matches!(*word, ";" | "{" | "}" | ")"))
+                    .any(|word| word == "volatile")
+            })
+        })
     }
 
     /// Refuses a call that goes into another stream than the launches.
@@ -553,15 +615,14 @@ impl<'db> Translation<'_, 'db> {
                 ),
                 place: Some(site.place(self.span(grid))),
             }));
+            self.early_sizes(site);
             return self.text_of(grid);
         }
         let written = self.host.flat(grid);
         if !self.grids.contains(&written) {
             self.grids.push(written.clone());
         }
-        for operand in site.launch.config.iter().skip(1) {
-            self.early(*operand, site.facts.statement);
-        }
+        self.early_sizes(site);
         if let Some(binding) = self.host.local(grid) {
             return self.variable(binding, self.span(grid));
         }
@@ -570,6 +631,13 @@ impl<'db> Translation<'_, 'db> {
         }
         self.outside(grid, site.facts.statement);
         self.param("dim3", "blocks", written)
+    }
+
+    /// The host computes the blocks, their shared memory and the stream in front of the loop.
+    fn early_sizes(&mut self, site: &Site<'db>) {
+        for operand in site.launch.config.iter().skip(1) {
+            self.early(*operand, site.facts.statement);
+        }
     }
 
     /// An argument of a launch.
@@ -588,10 +656,26 @@ impl<'db> Translation<'_, 'db> {
             );
             return what;
         }
-        if varies(self.host, arg) || self.is_constant(arg) || self.object(arg).is_some() {
+        // A constructor that makes the parameter may be the host's alone.
+        let class = param.ty.pointers == 0
+            && param.ty.base != "dim3"
+            && !is_plain_type(&ctype::normalize(&param.ty.base))
+            && !ctype::is_integer(self.host.function.db, kernel.file, &param.ty.base)
+            && !kernel.item.signature(kernel.db).template_types.contains(&param.ty.base);
+        if class && varies(self.host, arg) {
+            let what = self.host.flat(arg);
+            self.refuse(
+                format!(
+                    "`{what}` is converted to `{}`, and has another value in another round",
+                    param.ty.base
+                ),
+                self.span(arg),
+            );
+        }
+        if varies(self.host, arg) || !class && (self.is_constant(arg) || self.object(arg).is_some()) {
             return self.text_of(arg);
         }
-        if let Some(binding) = self.host.local(arg) {
+        if let Some(binding) = self.host.local(arg).filter(|_| !class) {
             let own = &self.body.binding(binding).ty;
             let known = own.pointers > 0 || is_plain_type(&ctype::normalize(&own.base)) || own.base == "dim3";
             if known && !own.complex && own.array.is_empty() && own.base != "auto" {
@@ -617,8 +701,35 @@ impl<'db> Translation<'_, 'db> {
             0 => param.ty.base.clone(),
             _ => ty,
         };
+        // The type is written as the kernel's scope has it.
+        let words: Vec<&str> = lex::identifiers(&ty).collect();
+        let plain = is_plain_type(&ctype::normalize(&param.ty.base)) || param.ty.base == "dim3";
+        if !plain && qualified(site, kernel, &kernel.name) != unqualified(&kernel.name) {
+            let what = words.join(" ");
+            self.refuse(
+                format!("`{value}` is of the type `{what}`, which the scope of `{}` names: copy it to a variable before the loop", kernel.name),
+                self.span(arg),
+            );
+        }
         self.param(&ty, &wanted, value)
     }
+}
+
+/// The identifiers of the host's function that mean something by themselves, not as members of what stands in front of them.
+fn own_words(host: &HostLoop<'_>) -> HashSet<String> {
+    let function = &host.function;
+    let text = function.item.text(function.db);
+    let tokens = lex::code_tokens(&text);
+    let mut code = String::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let is_member = at > 0 && matches!(tokens[at - 1].text(&text), "." | "->")
+            || at > 1 && tokens[at - 1].text(&text) == ">" && tokens[at - 2].text(&text) == "-";
+        if !is_member {
+            code.push_str(token.text(&text));
+            code.push(' ');
+        }
+    }
+    words_with_macros(function.db, host.file(), &code)
 }
 
 /// The name that an expression ends with: `row` of `g.row`.

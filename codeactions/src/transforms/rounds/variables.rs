@@ -8,7 +8,8 @@ use crate::api::refusal::Refusals;
 use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
 
-const BUILT_IN: [&str; 5] = ["threadIdx", "blockIdx", "gridDim", "blockDim", "warpSize"];
+/// The names that mean the block's own in a kernel.
+pub const BUILT_IN: [&str; 5] = ["threadIdx", "blockIdx", "gridDim", "blockDim", "warpSize"];
 
 /// A variable of the host's that changes in the loop.
 #[derive(Clone, Debug)]
@@ -43,8 +44,8 @@ pub fn variables(host: &HostLoop<'_>, refusals: &mut Refusals) -> Vec<Variable> 
     all.collect()
 }
 
-/// Refuses a variable of a type that the kernel can't have in each thread.
-pub fn refuse_type(host: &HostLoop<'_>, binding: BindingId, refusals: &mut Refusals) {
+/// Refuses a variable of a name that each kernel has.
+pub fn refuse_built_in(host: &HostLoop<'_>, binding: BindingId, refusals: &mut Refusals) {
     let own = host.function.body.binding(binding);
     // What a block calls so would hide it.
     if BUILT_IN.contains(&own.name.as_str()) {
@@ -56,7 +57,25 @@ pub fn refuse_type(host: &HostLoop<'_>, binding: BindingId, refusals: &mut Refus
             Some(host.function.place(own.span)),
         );
     }
+}
+
+/// Refuses a variable of a type that the kernel can't have in each thread.
+pub fn refuse_type(host: &HostLoop<'_>, binding: BindingId, refusals: &mut Refusals) {
+    refuse_built_in(host, binding, refusals);
+    let own = host.function.body.binding(binding);
     let declared: String = host.source(own.decl_span).split_whitespace().collect();
+    let lives_on = host
+        .function
+        .body
+        .declaration(binding)
+        .is_some_and(|(stmt, _)| host.source(host.function.body.stmt(stmt).span).contains("thread_local"));
+    if lives_on || own.ty.base.contains("long double") {
+        let why = match lives_on {
+            true => "lives on after the call, as it is `thread_local`: copy it to a variable of the function",
+            false => "is a `long double`, which device code doesn't have",
+        };
+        refusals.add(format!("`{}` {why}", own.name), Some(host.function.place(own.span)));
+    }
     if declared.contains("*const*") {
         refusals.add(
             format!(

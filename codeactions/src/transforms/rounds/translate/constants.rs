@@ -41,7 +41,11 @@ impl Translation<'_, '_> {
         known.push(self.rounds.clone());
         known.extend(KNOWN.map(str::to_owned));
         let (from, to) = (Spot::within(function, self.host.span()), Spot::head(function));
-        if let Some(name) = moved::different(text, from, to, &known) {
+        // The parameters have types, too.
+        let types = self.params.iter().map(|param| param.ty.as_str());
+        let types = types.chain(variables.iter().map(|variable| variable.ty.as_str()));
+        let text = types.fold(text.to_owned(), |text, ty| format!("{text}\n{ty};"));
+        if let Some(name) = moved::different(&text, from, to, &known) {
             let function = function.name();
             self.refuse(
                 format!("`{name}` means something else above `{function}`, where the kernel with the loop stands"),

@@ -13,6 +13,7 @@ use super::Translation;
 use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::edit::names::words_with_macros;
+use crate::facts::cluster::Function;
 
 /// The memory that the host reads.
 pub(super) struct Read {
@@ -56,12 +57,12 @@ impl Translation<'_, '_> {
 
     /// What in the loop gets a pointer to memory that an expression reads, and may write there.
     fn may_be_changed(&self, read: &Read) -> Option<String> {
-        let meets = |given: ExprId| !read.pointers.is_disjoint(&self.memory_of(given));
+        let meets = |given: Option<BindingId>| given.is_some_and(|given| read.pointers.contains(&given));
         let launches = self.host.launches.iter().zip(&self.kernels.of_launch);
         for (site, kernel) in launches {
             let kernel = self.kernels.all.get(*kernel)?;
             let mut given = site.launch.args.iter().zip(&kernel.params);
-            if given.any(|(arg, param)| param.ty.pointers > 0 && !param.ty.const_base && meets(*arg)) {
+            if given.any(|(arg, param)| param.ty.pointers > 0 && !param.ty.const_base && meets(self.pointer_in(*arg))) {
                 return Some(format!("`{}`", kernel.name));
             }
             let text = kernel.item.text(kernel.db);
@@ -75,14 +76,14 @@ impl Translation<'_, '_> {
                 ExprKind::Call {
                     name: Some(name), args, ..
                 } => match api::named(&self.host.function, name)? {
-                    api::Call::Set(_) | api::Call::Copy(_) => *args.first()?,
+                    api::Call::Set(_) | api::Call::Copy(_) => self.pointer_in(*args.first()?),
                     _ => return None,
                 },
                 // A variable itself is another matter: it is carried through the rounds.
                 ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. }
                     if self.host.local(*place).is_none() =>
                 {
-                    *place
+                    self.pointer_to(*place)
                 }
                 _ => return None,
             };
@@ -115,6 +116,31 @@ impl Translation<'_, '_> {
             .into_iter()
             .filter_map(|e| self.host.local(e));
         self.with_copies(named.filter(leads).collect())
+    }
+
+    /// Whether a pointer may lead to constant memory: it is the address of a device variable that isn't known to be another one.
+    pub(super) fn may_be_constant(&self, pointer: ExprId) -> bool {
+        let Function { db, item, body, .. } = &self.host.function;
+        let pointers = self.memory_of(pointer);
+        body.exprs.iter().any(|e| match &e.kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if name.trim_start_matches("::") == "cudaGetSymbolAddress" => {
+                let [to, symbol] = args.as_slice() else { return true };
+                let known = match &body.expr(body.strip_parens(*symbol)).kind {
+                    ExprKind::Name(Name::Other(name)) => {
+                        matches!(meaning_in(*db, *item, name), Meaning::Global(global) if !global.constant_memory)
+                    }
+                    _ => false,
+                };
+                !known
+                    && self
+                        .host
+                        .address_of(*to)
+                        .is_none_or(|binding| pointers.contains(&binding))
+            }
+            _ => false,
+        })
     }
 
     /// These pointers and references, with those that are copies of one of them.

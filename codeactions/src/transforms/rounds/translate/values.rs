@@ -12,12 +12,14 @@ use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, 
 use super::super::api;
 use super::super::early;
 use super::super::host_loop::HostLoop;
+use super::super::kept;
 use super::super::kernels::varies;
 use super::super::variables;
 use super::{Param, Translation, last_name};
 use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::edit::lex;
+use crate::edit::names::is_macro;
 use crate::edit::style;
 use crate::facts::calls::{VECTORS, is_plain_type};
 use crate::facts::child::copies_plainly;
@@ -36,17 +38,16 @@ impl Translation<'_, '_> {
             let meaning = meaning_in(self.host.function.db, self.host.function.item, name);
             matches!(meaning, Meaning::Global(global) if global.managed || global.device)
         };
+        let is_own = |name: &str| {
+            name == value && (self.body.bindings.iter().any(|b| b.name == name) || self.host_constant(name).is_some())
+        };
         let taken = |name: &str| {
             self.params.iter().any(|p| p.name == name)
                 || name == self.rounds
+                || variables::BUILT_IN.contains(&name)
                 || is_device_variable(name)
-                || name != value && self.body.bindings.iter().any(|b| b.name == name)
-                || name != value
-                    && self
-                        .body
-                        .exprs
-                        .iter()
-                        .any(|e| matches!(&e.kind, ExprKind::Name(Name::Other(n)) if n == name))
+                || is_macro(self.host.function.db, self.host.file(), name)
+                || !is_own(name) && self.words.contains(name)
         };
         let mut number = 2;
         while taken(&name) {
@@ -206,6 +207,7 @@ impl Translation<'_, '_> {
             && own.ty.array.is_empty()
             && !own.ty.complex
             && declared.1.contains('[') == indexed
+            && is_number_or_pointer(declared)
             && !self.body.declared.contains(&own.ty.base)
             && copies_plainly(db, self.host.function.item, &own.ty, 0).is_ok();
         fits.then_some(binding)
@@ -231,6 +233,7 @@ impl Translation<'_, '_> {
 
     /// The kernel gets a copy of a struct.
     pub(super) fn copy_object(&mut self, binding: BindingId, span: Span) {
+        variables::refuse_built_in(self.host, binding, self.refusals);
         let own = self.body.binding(binding);
         let (ty, name) = (own.ty.base.clone(), own.name.clone());
         if own.ty.reference {
@@ -339,10 +342,10 @@ impl Translation<'_, '_> {
         }
         match &self.body.expr(expr).kind {
             ExprKind::Paren(e) => self.pointer(*e),
-            // Any pointer is one to void: what is needed of the cast is what makes one out of a number, or of a pointer to constants.
+            // A pointer to what may change is one to void: what is needed of the cast is what makes one out of anything else.
             ExprKind::Cast { operand, .. } => {
                 let ty = self.host.local(*operand).map(|b| &self.body.binding(b).ty);
-                if ty.is_none_or(|ty| ty.pointers > 0 && !ty.const_base) {
+                if ty.is_some_and(|ty| ty.pointers > 0 && !ty.const_base) {
                     return self.pointer(*operand);
                 }
                 self.refuse_part_of_macro(expr);
@@ -362,15 +365,34 @@ impl Translation<'_, '_> {
             "cudaHostAlloc",
             "cudaHostGetDevicePointer",
         ];
+        let allocates = |e: &ExprId| match &self.body.expr(*e).kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if SHARED.contains(&name.trim_start_matches("::")) => args.first().copied(),
+            _ => None,
+        };
         let Some(binding) = self.host.local(pointer) else {
             // A field has no name by itself: it is the one that is written alike.
             let text = self.host.flat(pointer);
             let mut sites = self.host.launches.iter();
             return sites.any(|site| site.launch.args.iter().any(|arg| self.host.flat(*arg) == text));
         };
-        let mut args = self.host.launches.iter().flat_map(|site| &site.launch.args);
-        if args.any(|arg| self.host.local(*arg) == Some(binding)) {
-            return true;
+        let args = self.host.launches.iter().flat_map(|site| &site.launch.args);
+        let given: Vec<BindingId> = args.filter_map(|arg| self.host.local(*arg)).collect();
+        if given.contains(&binding) {
+            // What it gets in the loop a kernel gets as well.
+            let mut assigned =
+                all_exprs(self.body, self.host.stmt)
+                    .into_iter()
+                    .filter_map(|e| match self.body.expr(e).kind {
+                        ExprKind::Assign { place, value, .. } if self.host.local(place) == Some(binding) => Some(value),
+                        _ => None,
+                    });
+            return assigned.all(|value| {
+                self.host
+                    .local(value)
+                    .is_some_and(|b| given.contains(&b) || self.host.inner.contains(&b))
+            });
         }
         // All that the pointer gets is memory that both can use.
         let own = self.body.binding(binding);
@@ -384,14 +406,17 @@ impl Translation<'_, '_> {
             .body
             .initialiser(binding)
             .is_none_or(|e| nothing(self.body.strip_parens(e)));
-        let mut allocated = false;
+        let calls = (0..self.body.exprs.len() as u32).map(ExprId);
+        let given: Vec<ExprId> = calls
+            .filter_map(|e| allocates(&e))
+            .filter(|arg| self.host.address_of(*arg) == Some(binding))
+            .flat_map(|arg| all_in_expr(self.body, arg))
+            .collect();
+        let allocated = !given.is_empty();
+        // Who else gets its address, or a reference to it, may set it.
+        let keepers = kept::keepers(self.host, binding);
+        let begins = begins && keepers.iter().all(|place| given.contains(place));
         let others = self.body.exprs.iter().filter(|e| match &e.kind {
-            ExprKind::Call {
-                name: Some(name), args, ..
-            } if SHARED.contains(&name.trim_start_matches("::")) => {
-                allocated |= args.first().and_then(|arg| self.host.address_of(*arg)) == Some(binding);
-                false
-            }
             ExprKind::Assign { place, value, .. } => self.host.local(*place) == Some(binding) && !nothing(*value),
             ExprKind::IncDec { place, .. } => self.host.local(*place) == Some(binding),
             _ => false,
@@ -411,7 +436,9 @@ impl Translation<'_, '_> {
             }
             ExprKind::Name(Name::Other(name)) => {
                 match meaning_in(self.host.function.db, self.host.function.item, name) {
-                    Meaning::Global(global) if global.managed && global.dims == 0 => Some(format!("&{name}")),
+                    Meaning::Global(global) if global.managed && global.dims == 0 && is_number(&global) => {
+                        Some(format!("&{name}"))
+                    }
                     _ => None,
                 }
             }
@@ -443,7 +470,12 @@ impl Translation<'_, '_> {
     /// Whether a variable points to numbers of the language; of what isn't one variable the type isn't known here.
     fn points_to_number(&self, pointer: ExprId) -> bool {
         let Some(binding) = self.host.local(pointer) else {
-            return true;
+            let declared = self.declared_type(pointer);
+            let base = declared.as_deref().and_then(|ty| ty.strip_suffix('*'));
+            return base.is_some_and(|base| {
+                let base = ctype::normalize(base.trim());
+                is_plain_type(&base) && !VECTORS.contains(&base.as_str())
+            });
         };
         let ty = &self.body.binding(binding).ty;
         let function = &self.host.function;
@@ -456,6 +488,9 @@ impl Translation<'_, '_> {
     pub(super) fn value(&mut self, expr: ExprId) {
         let span = self.span(expr);
         match &self.body.expr(expr).kind {
+            ExprKind::Literal(Literal::Float(text)) if text.ends_with(['l', 'L']) => {
+                self.refuse("device code has no `long double`", span);
+            }
             ExprKind::Literal(literal) if *literal != Literal::Str => {}
             ExprKind::SizeOf => {
                 if let Some(name) = self.odd_size(expr) {
@@ -466,6 +501,9 @@ impl Translation<'_, '_> {
                 }
             }
             ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.value(*e),
+            ExprKind::Binary(_, a, b) if self.is_vector(*a) || self.is_vector(*b) => {
+                self.refuse(self.cannot_move(span), span);
+            }
             ExprKind::Binary(op, a, b) => {
                 self.refuse_rounding(expr, *op);
                 self.value(*a);
@@ -529,22 +567,49 @@ impl Translation<'_, '_> {
         }
     }
 
+    /// The type that the class of an object declares for a field; `None` where the class or the field isn't known, or the field is an array
+    /// or a reference.
+    fn declared_type(&self, field: ExprId) -> Option<String> {
+        let ExprKind::Field { base, field, arrow } = &self.body.expr(self.body.strip_parens(field)).kind else {
+            return None;
+        };
+        let class_name = match self.host.local(*base) {
+            Some(binding) => {
+                let ty = &self.body.binding(binding).ty;
+                (ty.pointers == u8::from(*arrow) && ty.array.is_empty() && !ty.complex).then(|| ty.base.clone())?
+            }
+            None => self.declared_type(*base).filter(|_| !arrow)?,
+        };
+        let function = &self.host.function;
+        if self.body.declared.contains(&class_name) {
+            return None;
+        }
+        let mut files = included_files(function.db, function.file).iter();
+        let class = files.find_map(|file| {
+            items(function.db, *file)
+                .types
+                .iter()
+                .find(|class| class.name == class_name)
+        })?;
+        if !class.template_names.is_empty() {
+            return None;
+        }
+        let mut named = class
+            .fields
+            .iter()
+            .filter(|(_, name)| lex::identifiers(name).next() == Some(field));
+        let (ty, name) = named.next()?;
+        let odd = named.next().is_some() || name.contains(['[', '&', '(', ':']);
+        (!odd).then(|| format!("{}{}", ty.trim(), "*".repeat(name.matches('*').count())))
+    }
+
     /// A field of an object of the host's: passed by value.
     pub(super) fn field(&mut self, expr: ExprId) {
         let span = self.span(expr);
         let value = self.host.flat(expr);
-        let known = self.params.iter().find(|p| p.value == value).map(|p| p.name.clone());
-        let passed = known.or_else(|| {
-            let sites = self.host.launches.iter().zip(&self.kernels.of_launch);
-            let ty = sites
-                .flat_map(|(site, kernel)| site.launch.args.iter().zip(&self.kernels.all[*kernel].params))
-                .find(|(arg, _)| self.host.flat(**arg) == value)
-                .map(|(_, param)| match param.ty.pointers {
-                    0 => param.ty.base.clone(),
-                    _ => format!("{}{}", param.ty.text, "*".repeat(usize::from(param.ty.pointers))),
-                });
-            let ty = ty.or_else(|| ctype::type_of(&self.host.launches[self.shape.block], expr));
-            let ty = ty?;
+        let plain = |ty: &String| ty.ends_with('*') || is_plain_type(&ctype::normalize(ty));
+        let ty = self.declared_type(expr).filter(plain);
+        let passed = ty.and_then(|ty| {
             self.outside(expr, None);
             let wanted = last_name(self.body, expr)?.to_owned();
             Some(self.param(&ty, &wanted, value.clone()))
@@ -562,12 +627,58 @@ impl Translation<'_, '_> {
     pub(super) fn refuse_rounding(&mut self, expr: ExprId, op: BinOp) {
         let arithmetic = matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div);
         let ty = ctype::type_of(&self.host.launches[self.shape.block], expr);
-        if arithmetic && ty.is_some_and(|ty| matches!(ty.as_str(), "float" | "double")) {
+        let floating = match ty {
+            Some(ty) => matches!(ty.as_str(), "float" | "double"),
+            None => !self.is_whole(expr),
+        };
+        if arithmetic && floating {
             let what = self.host.flat(expr);
             self.edit.assume(assumption::ROUNDING.of(Reason {
                 text: format!("`{what}` may be rounded as the device does it, which multiplies and adds in one step"),
                 place: Some(self.host.function.place(self.span(expr))),
             }));
+        }
+    }
+
+    /// Whether an expression is a variable of one of CUDA's classes, for which the program may have operators.
+    fn is_vector(&self, expr: ExprId) -> bool {
+        let ty = self.host.local(expr).map(|binding| &self.body.binding(binding).ty);
+        ty.is_some_and(|ty| ty.pointers == 0 && (ty.base == "dim3" || VECTORS.contains(&ty.base.as_str())))
+    }
+
+    /// Whether an expression is made of integers and pointers alone.
+    fn is_whole(&self, expr: ExprId) -> bool {
+        let Function { db, item, file, .. } = &self.host.function;
+        let integer = |ty: &str| ctype::is_integer(*db, *file, ty) || matches!(ty, "bool" | "size_t");
+        match &self.body.expr(expr).kind {
+            ExprKind::Literal(literal) => matches!(literal, Literal::Int(_) | Literal::Bool(_) | Literal::Null),
+            ExprKind::SizeOf | ExprKind::Logical { .. } | ExprKind::Name(Name::Builtin(_)) => true,
+            ExprKind::Paren(e) | ExprKind::Unary(_, e) | ExprKind::Assign { place: e, .. } => self.is_whole(*e),
+            ExprKind::Binary(op, a, b) => {
+                matches!(
+                    op,
+                    BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Rem
+                ) || self.is_whole(*a) && self.is_whole(*b)
+            }
+            ExprKind::Conditional { then, otherwise, .. } => self.is_whole(*then) && self.is_whole(*otherwise),
+            ExprKind::Cast { ty, .. } | ExprKind::Construct { ty, .. } => integer(ty) || ty.trim_end().ends_with('*'),
+            ExprKind::Name(Name::Local(binding)) => {
+                let ty = &self.body.binding(*binding).ty;
+                ty.pointers > 0 || integer(&ty.base) || ty.base == "dim3"
+            }
+            ExprKind::Name(Name::Other(name)) => match meaning_in(*db, *item, name) {
+                Meaning::Enumerator(_) => true,
+                Meaning::Global(global) => global.pointer || integer(&global.base),
+                _ => false,
+            },
+            ExprKind::Index { base, .. } | ExprKind::Deref(base) => match self.host.local(*base) {
+                Some(binding) => integer(&self.body.binding(binding).ty.base),
+                None => false,
+            },
+            ExprKind::Field { .. } => self
+                .declared_type(expr)
+                .is_some_and(|ty| integer(&ty) || ty.ends_with('*')),
+            _ => false,
         }
     }
 
@@ -614,6 +725,17 @@ impl Translation<'_, '_> {
             _ => self.refuse(self.cannot_move(span), span),
         }
     }
+}
+
+/// Whether a variable is a number of the language.
+fn is_number(global: &GlobalItem) -> bool {
+    !global.pointer && is_plain_type(&ctype::normalize(&global.base)) && !VECTORS.contains(&global.base.as_str())
+}
+
+/// Whether a field, by its type and name as they are written, is a number or a pointer of the language.
+fn is_number_or_pointer((ty, name): &(String, String)) -> bool {
+    let ty = ty.trim();
+    name.contains('*') || ty.ends_with('*') || is_plain_type(ty) || is_plain_type(&ctype::normalize(ty))
 }
 
 /// Whether a field, by its type and name as they are written, is a reference.
