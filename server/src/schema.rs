@@ -108,6 +108,8 @@ pub struct Summary {
     pub warnings: usize,
     /// Findings of severity `info`.
     pub infos: usize,
+    /// Findings that are left out, as the baseline has them.
+    pub baseline: usize,
 }
 
 /// A file that was not checked.
