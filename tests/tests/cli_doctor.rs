@@ -8,7 +8,9 @@ use std::path::Path;
 use std::process::Command;
 
 use gridfuse_tests::cli::{Directory, Run, run_of};
-use gridfuse_tests::workspace;
+use gridfuse_tests::doctor_captures::{MACHINES, capture, has_what_cannot_be_hidden, path};
+use gridfuse_tests::nvcc::Nvcc;
+use gridfuse_tests::{expect, workspace};
 use serde_json::Value;
 
 const NVCC: &str = "echo 'Cuda compilation tools, release 12.4, V12.4.131'";
@@ -283,5 +285,18 @@ fn the_driver_is_asked_without_any_program() {
     for libraries in ["lib", ".", "", &machine.disk.file("project/lib").display().to_string()] {
         machine.doctor_with_libraries(&format!("{libraries}:"));
         assert!(!machine.disk.file("trace").exists(), "{libraries}");
+    }
+}
+
+/// The page of `docs/` has what is said now of machines without a GPU.
+#[test]
+fn what_is_recorded_of_machines_is_said_now() {
+    // Another toolkit has another version, and other directories.
+    let recorded = Nvcc::get().root().ends_with("site-packages/nvidia/cu13");
+    for machine in &MACHINES {
+        let same = machine.name == "nothing" || machine.name == "nvcc" && recorded;
+        if same && !has_what_cannot_be_hidden() {
+            expect::file(&path(machine), &capture(machine).unwrap(), "cli_doctor");
+        }
     }
 }
