@@ -108,6 +108,8 @@ pub struct Summary {
     pub warnings: usize,
     /// Findings of severity `info`.
     pub infos: usize,
+    /// Findings that are left out, as the baseline has them.
+    pub baseline: usize,
 }
 
 /// A file that was not checked.
@@ -580,6 +582,21 @@ pub struct DoctorReport {
     pub runner: Option<String>,
     /// Everything that was looked at.
     pub checks: Vec<Check>,
+    /// The GPUs that a program sees, as the driver tells of them; empty where only nvidia-smi could be asked.
+    pub gpus: Vec<Gpu>,
+}
+
+/// A GPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Gpu {
+    /// Its name: `NVIDIA H200`.
+    pub name: String,
+    /// `9.0`, which compilers call `sm_90`.
+    pub compute_capability: String,
+    /// How many multiprocessors it has.
+    pub multiprocessors: u32,
+    /// How much memory it has.
+    pub memory_bytes: u64,
 }
 
 /// Something that `doctor` looked at.

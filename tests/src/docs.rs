@@ -88,6 +88,8 @@ What gridfuse finds, and what it can do about it. `gridfuse list` prints the sam
         r#"
 ## More
 
+- [In a pipeline](pipelines.md): only what has changed, only what is new
+- [Installing](installing.md), and [what `gridfuse doctor` says](doctor.md)
 - [What a rewrite may assume](assumptions.md), and [what can be relied on](soundness.md)
 - [Examples](examples/README.md): programs, rewritten
 - [Measurements](measurements.md) on a GPU; what a rewrite costs in [registers and memory](overhead.md) and in [compile time](compile-time.md)

@@ -7,6 +7,7 @@
 //! | [`cli`] | the command line, temporary directories, work on two threads |
 //! | [`compile_time`] | what the runtime header costs those who compile |
 //! | [`docs`] | the pages that are made from the source |
+//! | [`doctor_captures`] | what `gridfuse doctor` says on three machines |
 //! | [`editors`] | real editors, installed on first use |
 //! | [`emulator`] | runs CUDA programs on the CPU |
 //! | [`examples`] | the corpus rewritten, as pages |
@@ -15,6 +16,7 @@
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
 //! | `lsp_bench` | measures language servers, behind `gridfuse-bench` |
 //! | `hostile` | files that are made to be hard, and what the program takes for them |
+//! | [`installing`] | ways to install it, tried in empty directories |
 //! | [`json_schema`] | whether JSON is as a schema says |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
@@ -39,6 +41,7 @@ pub mod assumptions;
 pub mod cli;
 pub mod compile_time;
 pub mod docs;
+pub mod doctor_captures;
 pub mod editors;
 pub mod emulator;
 pub mod examples;
@@ -47,6 +50,7 @@ pub mod fixture;
 pub mod fuzz;
 pub mod gpu;
 pub mod hostile;
+pub mod installing;
 pub mod json_schema;
 #[cfg(target_os = "linux")]
 pub mod lsp_bench;

@@ -8,11 +8,32 @@ use std::path::Path;
 use std::process::Command;
 
 use gridfuse_tests::cli::{Directory, Run, run_of};
-use gridfuse_tests::workspace;
+use gridfuse_tests::doctor_captures::{MACHINES, capture, has_what_cannot_be_hidden, path};
+use gridfuse_tests::nvcc::Nvcc;
+use gridfuse_tests::{expect, workspace};
 use serde_json::Value;
 
 const NVCC: &str = "echo 'Cuda compilation tools, release 12.4, V12.4.131'";
 const SMI: &str = "echo 'NVIDIA H100 80GB HBM3, 9.0, 570.86.10'";
+
+/// The functions of a driver that are called.
+const DRIVER: &str = r#"
+#include <cstdio>
+#include <cstring>
+extern "C" {
+__attribute__((constructor)) void loaded() { fclose(fopen(TRACE, "w")); }
+int cuInit(unsigned) { return INIT; }
+int cuDriverGetVersion(int* version) { *version = 12080; return 0; }
+int cuDeviceGetCount(int* count) { *count = 2; return 0; }
+int cuDeviceGet(int* device, int ordinal) { *device = ordinal; return 0; }
+int cuDeviceGetName(char* name, int, int) { strcpy(name, "NVIDIA Anything"); return 0; }
+int cuDeviceTotalMem_v2(size_t* bytes, int) { *bytes = 80ull << 30; return 0; }
+int cuDeviceGetAttribute(int* value, int what, int) {
+    *value = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? 114 : -1;
+    return 0;
+}
+}
+"#;
 
 /// A machine: a directory for its programs, and a project in another one.
 struct Machine {
@@ -48,8 +69,32 @@ impl Machine {
             .current_dir(self.disk.file("project"))
             .env("COLUMNS", columns)
             .env("PATH", path)
+            // With a directory of the project among those of libraries, the driver of this machine isn't asked.
+            .env("LD_LIBRARY_PATH", ".")
             .env("CUDA_HOME", self.disk.file("home/cuda"));
         run_of(command.arg("doctor").args(arguments))
+    }
+
+    /// A driver's library that says what it is given, and leaves a trace.
+    fn driver(&self, directory: &str, init: i32) {
+        let source = self.disk.write("home/driver.cpp", DRIVER.as_bytes());
+        let library = self.disk.write(&format!("{directory}/libcuda.so"), b"");
+        let mut compiler = Command::new("g++");
+        compiler.args(["-shared", "-fPIC", "-O1"]).arg(format!("-DINIT={init}"));
+        compiler.arg(format!("-DTRACE=\"{}\"", self.disk.file("trace").display()));
+        let done = run_of(compiler.arg("-o").args([&library, &source]));
+        assert_eq!(done.code, Some(0), "{}", done.story());
+    }
+
+    fn doctor_with_libraries(&self, libraries: &str) -> Value {
+        let mut command = Command::new(workspace::gridfuse_bin());
+        command
+            .current_dir(self.disk.file("project"))
+            .env("PATH", self.own_path())
+            .env("LD_LIBRARY_PATH", libraries)
+            .env("CUDA_HOME", self.disk.file("home/cuda"))
+            .env_remove("CUDA_VISIBLE_DEVICES");
+        run_of(command.args(["doctor", "--format", "json"])).json()
     }
 
     /// The status and what was found, by the name of the check.
@@ -197,4 +242,61 @@ fn nothing_of_the_project_is_run() {
     let (run, of) = machine.checks(&machine.own_path());
     expect(of("compiler"), "note", "an nvcc in the project isn't run");
     assert!(!machine.disk.file("trapped").exists(), "{}", run.story());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_driver_is_asked_without_any_program() {
+    let machine = Machine::new();
+    let libraries = machine.disk.file("home/lib").display().to_string();
+    let of = |report: &Value, name: &str| {
+        let checks = report["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == name).unwrap();
+        format!("{} {}", check["status"], check["found"]).replace('"', "")
+    };
+    machine.driver("home/lib", 0);
+    let report = machine.doctor_with_libraries(&libraries);
+    assert!(of(&report, "driver").starts_with("ok "), "{report:#}");
+    assert!(of(&report, "driver").ends_with("for CUDA 12.8 and older"), "{report:#}");
+    let gpu = "ok NVIDIA Anything (compute capability 9.0, 114 multiprocessors, 80.0 GiB), and 1 more GPU";
+    assert_eq!(of(&report, "GPU"), gpu);
+    assert_eq!(report["gpus"].as_array().unwrap().len(), 2);
+    assert_eq!(report["gpus"][1]["multiprocessors"], 114);
+    assert!(machine.disk.file("trace").exists());
+    // No GPU; then one that fails: nvidia-smi may know why.
+    machine.driver("home/lib", 100);
+    let report = machine.doctor_with_libraries(&libraries);
+    assert_eq!(of(&report, "GPU"), "missing the driver sees no GPU");
+    machine.driver("home/lib", 803);
+    let report = machine.doctor_with_libraries(&libraries);
+    assert!(
+        of(&report, "driver").contains("cuInit gives CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
+        "{report:#}"
+    );
+    machine.program("bin/nvidia-smi", "echo 'Driver/library version mismatch'; exit 18");
+    let report = machine.doctor_with_libraries(&libraries);
+    assert!(
+        of(&report, "driver").contains("Driver/library version mismatch"),
+        "{report:#}"
+    );
+    // A library in the project is not loaded.
+    fs::remove_file(machine.disk.file("trace")).unwrap();
+    machine.driver("project/lib", 0);
+    for libraries in ["lib", ".", "", &machine.disk.file("project/lib").display().to_string()] {
+        machine.doctor_with_libraries(&format!("{libraries}:"));
+        assert!(!machine.disk.file("trace").exists(), "{libraries}");
+    }
+}
+
+/// The page of `docs/` has what is said now of machines without a GPU.
+#[test]
+fn what_is_recorded_of_machines_is_said_now() {
+    // Another toolkit has another version, and other directories.
+    let recorded = Nvcc::get().root().ends_with("site-packages/nvidia/cu13");
+    for machine in &MACHINES {
+        let same = machine.name == "nothing" || machine.name == "nvcc" && recorded;
+        if same && !has_what_cannot_be_hidden() {
+            expect::file(&path(machine), &capture(machine).unwrap(), "cli_doctor");
+        }
+    }
 }

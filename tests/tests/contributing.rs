@@ -226,6 +226,11 @@ fn workflows_call_scripts_that_exist() {
         ".ci/package crates",
         ".ci/package program",
         ".ci/package extension",
+        ".ci/package wheel",
+        ".ci/package npm",
+        ".ci/package deb",
+        ".ci/package sbom",
+        ".ci/package sums",
     ] {
         assert!(called.contains(needed), "no workflow calls `{needed}`: {called:?}");
     }

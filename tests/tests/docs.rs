@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use gridfuse_tests::cli::gridfuse;
-use gridfuse_tests::{assumptions, docs, examples, expect, newcomers, reach, screens, workspace};
+use gridfuse_tests::{
+    assumptions, docs, doctor_captures, examples, expect, installing, newcomers, reach, screens, workspace,
+};
 
 #[test]
 fn the_pages_are_fresh() {
@@ -14,6 +16,9 @@ fn the_pages_are_fresh() {
         reach::NAME.to_owned(),
         reach::page().expect("the record of tests/reach"),
     );
+    let installed = installing::record::Record::read().expect("the record of tests/install");
+    pages.insert(installing::page::NAME.to_owned(), installing::page::page(&installed));
+    pages.insert(doctor_captures::NAME.to_owned(), doctor_captures::page());
     pages.insert(screens::NAME.to_owned(), screens::page());
     let newcomers = newcomers::rows();
     for row in &newcomers {

@@ -9,6 +9,8 @@ use gridfuse_tests::workspace;
 
 /// Places that start a program, by file.
 const STARTS: &[(&str, usize)] = &[
+    // git, where it lies outside of the repository, to tell what has changed.
+    ("server/src/cli/changed.rs", 1),
     // `nvcc --version` and nvidia-smi, where they lie outside of the project.
     ("server/src/doctor/mod.rs", 1),
     // The server's own program, to measure.
@@ -28,6 +30,8 @@ const STARTS: &[(&str, usize)] = &[
 
 /// Places that give a shell a line.
 const SHELLS: &[(&str, usize)] = &[
+    // A setting for git.
+    ("server/src/cli/changed.rs", 1),
     // A flag of compilers.
     ("server/src/compile_commands/flags.rs", 1),
     ("server/src/measure/project_build.rs", 1),

@@ -11,15 +11,17 @@ use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 
+use super::baseline::Baseline;
 use super::output::{count, json, note};
 use super::project::{Project, is_standard_input, located};
 use super::site::named_place;
 use super::snippet::{Assumed, Snippets};
 use super::wrapped::wrapped;
-use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, USAGE_OR_IO, changes, fix, github, sarif};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, USAGE_OR_IO, changed, changes, fix, github, sarif};
 use crate::collected;
 use crate::launches::{function_at, in_file};
 use crate::schema::{self, CheckReport, Finding, Fix, Fixed, Summary};
@@ -42,6 +44,15 @@ pub struct CheckArgs {
     /// Print what --fix would change as a unified diff, and change nothing; the exit code is 1 when that is anything
     #[arg(long, requires = "fix")]
     diff: bool,
+    /// Look only at files that differ from where the branch has left this commit, and at those that include such files; asks git
+    #[arg(long, value_name = "REF")]
+    changed_since: Option<String>,
+    /// Leave out the findings that this file has: those that were there before, wherever they stand now
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write all findings into the file of --baseline, in place of what it has
+    #[arg(long, requires = "baseline", conflicts_with_all = ["diff", "changed_since"])]
+    write_baseline: bool,
     #[command(flatten)]
     includes: Includes,
 }
@@ -90,7 +101,21 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
             .to_owned()
             .into());
     }
+    if args.write_baseline && !lines.0.is_empty() {
+        return Err("--write-baseline takes the findings of whole files: leave the line out"
+            .to_owned()
+            .into());
+    }
     let mut project = Project::load(&paths, &args.includes)?;
+    if let Some(reference) = &args.changed_since {
+        only_changed(&mut project, reference)?;
+    }
+    // Before anything is fixed: a baseline that can't be read stops everything.
+    let baseline = match &args.baseline {
+        Some(path) if args.write_baseline => Some(Baseline::new(path)?),
+        Some(path) => Some(Baseline::read(path)?),
+        None => None,
+    };
     let mut fixed = Vec::new();
     if args.fix {
         let (applied, edited) = fix::fix_all(&mut project)?;
@@ -120,6 +145,16 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
                 return Err(format!("internal error while checking {path}; please report it with the file").into());
             }
         }
+    }
+    match baseline {
+        Some(baseline) if args.write_baseline => return write(baseline, &project, &found),
+        Some(mut baseline) => {
+            summary.baseline = baseline.leave_out(&project, &mut found);
+            if lines.0.is_empty() {
+                baseline.tell_what_is_gone(&project);
+            }
+        }
+        None => {}
     }
     for (diagnostic, _) in &found {
         match diagnostic.severity {
@@ -161,6 +196,32 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
         true => FINDINGS,
         false => CLEAN,
     })
+}
+
+/// Leaves those files that have changed since a commit, or that include such a file.
+fn only_changed(project: &mut Project, reference: &str) -> Result<(), CliError> {
+    let changed = changed::since(reference, project.repository().root.as_deref())?;
+    let db = project.host.db();
+    let has_changed = |file: &SourceFile| changed.contains(file.path(db));
+    let asked = project.asked().into_iter();
+    let left = asked.filter(|file| included_files(db, *file).iter().any(has_changed));
+    let files: Vec<PathBuf> = left.map(|file| file.path(db).to_path_buf()).collect();
+    if files.is_empty() {
+        note(&format!("no CUDA file has changed since {reference}"));
+    }
+    project.files = files;
+    Ok(())
+}
+
+/// Writes a baseline, and says so.
+fn write(baseline: Baseline, project: &Project, found: &[(Diagnostic, Finding)]) -> CliResult {
+    let path = baseline.write(project, found)?;
+    note(&format!(
+        "wrote {}: {}",
+        path.display(),
+        count(found.len(), "finding", "findings")
+    ));
+    Ok(if project.incomplete { USAGE_OR_IO } else { CLEAN })
 }
 
 /// The lines that the user asks about, by file; files that aren't here as a whole.
@@ -295,11 +356,11 @@ fn text(
         count(summary.errors, "error", "errors"),
         count(summary.warnings, "warning", "warnings"),
         count(summary.infos, "info", "infos"),
-        if fixed.is_empty() {
-            String::new()
-        } else {
-            format!("; {} fixed", fixed.len())
-        },
+        [(fixed.len(), "fixed"), (summary.baseline, "in the baseline")]
+            .iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| format!("; {number} {what}"))
+            .collect::<String>(),
     );
     writeln!(out, "{}", wrapped(&counted).trim_end())?;
     out.flush()?;

@@ -1,5 +1,7 @@
 //! The command line.
 
+mod baseline;
+mod changed;
 mod changes;
 mod check;
 mod color;

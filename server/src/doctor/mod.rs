@@ -1,8 +1,10 @@
 //! `gridfuse doctor`: what there is on this machine to build and measure programs with, what is missing, and how to get it.
 //!
 //! It runs two programs at most: `nvcc --version` and `nvidia-smi`, where they lie outside of the user's project, so that nothing that a
-//! project brings along is run.
+//! project brings along is run. The same goes for the driver's library.
 
+#[cfg(unix)]
+mod driver;
 mod gpu;
 mod project;
 mod toolkit;
@@ -41,10 +43,27 @@ impl Surroundings<'_> {
     /// A program belongs to the machine, and not to the project that one stands in.
     fn may_run(&self, program: &Path) -> bool {
         let Ok(real) = program.canonicalize() else { return false };
+        program.is_absolute() && !self.is_in_project(program) && !self.is_in_project(&real)
+    }
+
+    fn is_in_project(&self, path: &Path) -> bool {
         let project = workspace_root(&self.directory).unwrap_or_else(|| self.directory.clone());
         // Everything lies below the root of the disk.
-        let lies_within = |path: &Path| project.parent().is_some() && path.starts_with(&project);
-        program.is_absolute() && !lies_within(program) && !lies_within(&real)
+        project.parent().is_some() && path.starts_with(&project)
+    }
+
+    /// Libraries are those of the machine: the dynamic linker is told of no directory in the project.
+    #[cfg(unix)]
+    fn may_load(&self) -> bool {
+        ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH"]
+            .iter()
+            .all(|name| {
+                let paths = (self.variable)(name).unwrap_or_default();
+                let mut directories = std::env::split_paths(&paths).filter(|_| !paths.is_empty());
+                // An empty part is the current directory. One that isn't there has no library.
+                directories
+                    .all(|directory| directory.is_absolute() && (!directory.exists() || self.may_run(&directory)))
+            })
     }
 
     /// What a program prints when it succeeds; else what it says of its failure.
@@ -68,7 +87,8 @@ impl Surroundings<'_> {
 /// Looks at everything.
 pub fn examine(surroundings: &Surroundings<'_>) -> DoctorReport {
     let mut checks = toolkit::checks(surroundings);
-    checks.extend(gpu::checks(surroundings));
+    let (of_gpus, gpus) = gpu::checks(surroundings);
+    checks.extend(of_gpus);
     let (of_project, runner) = project::checks(&surroundings.directory);
     checks.extend(of_project);
     let missing = |check: &&Check| check.status == CheckStatus::Missing;
@@ -80,6 +100,7 @@ pub fn examine(surroundings: &Surroundings<'_>) -> DoctorReport {
         missing,
         runner,
         checks,
+        gpus,
     }
 }
 

@@ -57,6 +57,7 @@ pub fn about(error: &str) -> Option<&'static str> {
     })
 }
 
+#[cfg(unix)]
 /// A sentence about how a program ended that CUDA has said nothing about; `signal`: what ended it.
 pub fn about_signal(signal: i32) -> Option<&'static str> {
     match signal {

@@ -4,7 +4,9 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use gridfuse_tests::{assumptions, docs, examples, newcomers, reach, screens, severities, workspace};
+use gridfuse_tests::{
+    assumptions, docs, doctor_captures, examples, installing, newcomers, reach, screens, severities, workspace,
+};
 
 /// Make docs/diagnostics, docs/rewrites, docs/assumptions.md and docs/README.md from what `gridfuse list` says, and docs/screens.md and
 /// docs/examples from real runs, and the severities in editors/vscode/package.json
@@ -26,6 +28,9 @@ fn main() -> Result<ExitCode> {
     let report = serde_json::from_slice(&output.stdout).context("gridfuse list printed no JSON")?;
     let mut pages = docs::pages(&report, &assumptions::recorded()).map_err(anyhow::Error::msg)?;
     pages.insert(reach::NAME.to_owned(), reach::page().map_err(anyhow::Error::msg)?);
+    let record = installing::record::Record::read().map_err(anyhow::Error::msg)?;
+    pages.insert(installing::page::NAME.to_owned(), installing::page::page(&record));
+    pages.insert(doctor_captures::NAME.to_owned(), doctor_captures::page());
     pages.insert(screens::NAME.to_owned(), screens::page());
     pages.insert(newcomers::NAME.to_owned(), newcomers::page(&newcomers::rows()));
     pages.extend(examples::pages(&examples::all()));
