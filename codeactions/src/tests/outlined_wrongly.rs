@@ -720,6 +720,7 @@ __global__ void pairs(Pair* p, int* x) { *x = p->a; }
 __device__ volatile int volatile_flag;
 struct Swapper { void operator()(int& a, int& b) {} };
 static Swapper swap;
+static const float kDamp = 0.5f;
 "#;
     let program = |declared: &str, statement: &str| {
         let text = around_beside(beside, statement);
@@ -753,7 +754,7 @@ static Swapper swap;
     ] {
         refused(&program(declared, statement), why);
     }
-    let rounds = program("const float damp = 0.5f; float a = 1;", "a = a * damp + level;");
+    let rounds = program("float a = 1;", "a = a * kDamp + level;");
     let assumes = outlined(&rounds, &[]);
     assert!(
         assumes
