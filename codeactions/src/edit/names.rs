@@ -102,7 +102,14 @@ pub fn words_with_macros(db: &dyn Db, file: SourceFile, code: &str) -> HashSet<S
         }
         for (_, state) in states.get(&word).into_iter().flatten() {
             if let MacroState::Defined(item) = state {
-                todo.extend(lex::identifiers(&item.body).map(str::to_owned));
+                // A body may be megabytes of the same few names.
+                let mut last = "";
+                for name in lex::identifiers(&item.body) {
+                    if name != last && !found.contains(name) {
+                        todo.push(name.to_owned());
+                    }
+                    last = name;
+                }
             }
         }
         found.insert(word);
