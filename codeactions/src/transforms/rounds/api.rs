@@ -6,6 +6,7 @@ use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Literal, Name};
 
 use crate::edit::lex;
+use crate::facts::calls::VECTORS;
 use crate::facts::cluster::Function;
 
 /// What a call is to the loop.
@@ -109,6 +110,18 @@ pub fn direction(function: &Function<'_>, kind: ExprId) -> Option<Direction> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Whether an expression is a variable of one of CUDA's classes, for which the program may have operators of its own.
+pub fn is_vector(function: &Function<'_>, expr: ExprId) -> bool {
+    let body = &function.body;
+    match body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &body.binding(binding).ty;
+            ty.pointers == 0 && (ty.base == "dim3" || VECTORS.contains(&ty.base.as_str()))
+        }
+        _ => false,
     }
 }
 

@@ -6,6 +6,7 @@ use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::walk::{operands, parts};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Type, body};
 
+use super::api;
 use super::host_loop::HostLoop;
 use crate::facts::calls::{VECTORS, is_plain_type, keeps_arguments};
 use crate::facts::cluster::Function;
@@ -77,7 +78,7 @@ impl<'a, 'db> Uses<'a, 'db> {
             | ExprKind::Logical { .. }
             | ExprKind::IncDec { .. }
             | ExprKind::Assign { op: Some(_), .. }
-                if self.is_vector(place) =>
+                if api::is_vector(self.function, place) =>
             {
                 false
             }
@@ -150,24 +151,12 @@ impl<'a, 'db> Uses<'a, 'db> {
         })
     }
 
-    /// Whether an expression is a variable of one of CUDA's classes.
-    fn is_vector(&self, place: ExprId) -> bool {
-        let body = &self.function.body;
-        match body.expr(body.strip_parens(place)).kind {
-            ExprKind::Name(Name::Local(binding)) => {
-                let ty = &body.binding(binding).ty;
-                ty.pointers == 0 && (ty.base == "dim3" || VECTORS.contains(&ty.base.as_str()))
-            }
-            _ => false,
-        }
-    }
-
     /// Whether an expression is of no class, for which somebody may have made operators.
     fn is_plain(&self, expr: ExprId) -> bool {
         let body = &self.function.body;
         match &body.expr(expr).kind {
             ExprKind::Literal(_) | ExprKind::SizeOf => true,
-            ExprKind::Name(Name::Local(_)) if self.is_vector(expr) => false,
+            ExprKind::Name(Name::Local(_)) if api::is_vector(self.function, expr) => false,
             ExprKind::Name(Name::Local(binding)) => {
                 let ty = &body.binding(*binding).ty;
                 !ty.complex && (is_number(ty) || ty.is_pointer_like() && is_plain_name(&ty.base))

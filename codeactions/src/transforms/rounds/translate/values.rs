@@ -501,7 +501,7 @@ impl Translation<'_, '_> {
                 }
             }
             ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.value(*e),
-            ExprKind::Binary(_, a, b) if self.is_vector(*a) || self.is_vector(*b) => {
+            ExprKind::Binary(_, a, b) if [a, b].iter().any(|e| api::is_vector(&self.host.function, **e)) => {
                 self.refuse(self.cannot_move(span), span);
             }
             ExprKind::Binary(op, a, b) => {
@@ -638,12 +638,6 @@ impl Translation<'_, '_> {
                 place: Some(self.host.function.place(self.span(expr))),
             }));
         }
-    }
-
-    /// Whether an expression is a variable of one of CUDA's classes, for which the program may have operators.
-    fn is_vector(&self, expr: ExprId) -> bool {
-        let ty = self.host.local(expr).map(|binding| &self.body.binding(binding).ty);
-        ty.is_some_and(|ty| ty.pointers == 0 && (ty.base == "dim3" || VECTORS.contains(&ty.base.as_str())))
     }
 
     /// Whether an expression is made of integers and pointers alone.
