@@ -1,4 +1,4 @@
-;;; eglot_test.el --- applies one rewrite through eglot  -*- lexical-binding: t -*-
+;;; eglot_test.el --- installs the package, and applies one rewrite through eglot  -*- lexical-binding: t -*-
 
 ;;; Commentary:
 ;; emacs --batch -l eglot_test.el, in a directory with bfs.cu; GRIDFUSE_TEST_SERVER names the gridfuse program.
@@ -7,7 +7,12 @@
 
 (require 'cl-lib)
 (require 'package)
-(load (expand-file-name "gridfuse.el" (file-name-directory load-file-name)))
+;; In an empty home, as a package from an archive would be.
+(package-initialize)
+(package-install-file (expand-file-name "gridfuse.el" (file-name-directory load-file-name)))
+(cl-assert (package-installed-p 'gridfuse))
+;; It is loaded when a file needs it.
+(cl-assert (not (featurep 'gridfuse)))
 (setq gridfuse-program (getenv "GRIDFUSE_TEST_SERVER"))
 ;; Candidates are read, not shown in a menu.
 (setq last-nonmenu-event ?a)
@@ -28,7 +33,8 @@
     done))
 
 (find-file "bfs.cu")
-(cl-assert (eq major-mode 'cuda-mode))
+(cl-assert (eq major-mode 'gridfuse-cuda-mode))
+(cl-assert (string-prefix-p (expand-file-name package-user-dir) (symbol-file 'gridfuse-command)))
 ;; In batch mode nothing runs after a command, where `eglot-ensure' waits.
 (unless (eglot-managed-p)
   (apply #'eglot--connect (eglot--guess-contact)))
