@@ -179,6 +179,33 @@ fn the_documented_configuration_of_helix_is_the_tested_one() {
     assert!(documented.contains(&format!("```toml\n{configuration}```")));
 }
 
+/// What a line `;; NAME: VALUE` of the Emacs package says.
+fn emacs_header(name: &str) -> Option<String> {
+    let text = fs::read_to_string(workspace::root().join("editors/emacs/gridfuse.el")).unwrap();
+    let found = text
+        .lines()
+        .find_map(|line| line.strip_prefix(&format!(";; {name}: ")))?;
+    Some(found.to_owned())
+}
+
+/// What the workspace's manifest says of all its packages.
+fn cargo(name: &str) -> Option<String> {
+    let text = fs::read_to_string(workspace::root().join("Cargo.toml")).unwrap();
+    let (_, section) = text.split_once("[workspace.package]\n").unwrap();
+    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    lines
+        .filter_map(|line| line.split_once(" = "))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value.trim_matches('"').to_owned())
+}
+
+#[test]
+fn the_package_for_emacs_says_what_the_others_say() {
+    assert_eq!(emacs_header("Version"), cargo("version"));
+    assert_eq!(emacs_header("URL"), cargo("repository"));
+    assert_eq!(emacs_header("SPDX-License-Identifier"), cargo("license"));
+}
+
 #[cfg(feature = "editors")]
 mod real {
     use std::path::{Path, PathBuf};
@@ -486,6 +513,60 @@ mod real {
                 .env("XDG_CACHE_HOME", directory.file("cache"))
                 .env("HOME", directory.path());
             run(&mut command).unwrap_or_else(|error| panic!("{error}"));
+            compiles(&directory, "bfs.cu", "Aggregator<gridfuse::PerBlock");
+        });
+    }
+
+    /// What `checkdoc`, the compiler and `package-lint` say of it.
+    #[test]
+    fn the_package_for_emacs_is_as_archives_want_it() {
+        let directory = Directory::new();
+        let mut command = Command::new(system_program(&["emacs"]).unwrap());
+        command
+            .args(["--batch", "-l"])
+            .arg(workspace::root().join("editors/emacs/package_test.el"))
+            .env("HOME", directory.path());
+        match Debian::unpack("package-lint", &["elpa-package-lint"]).unwrap() {
+            Some(debian) => {
+                let packages = fs::read_dir(debian.file("usr/share/emacs/site-lisp/elpa-src")).unwrap();
+                let mut packages = packages.flatten().map(|package| package.path());
+                let lint = packages.find(|path| path.join("package-lint.el").is_file());
+                command.env("GRIDFUSE_TEST_PACKAGE_LINT", lint.unwrap());
+            }
+            None => println!("without package-lint: there is no apt here"),
+        }
+        let done = run(&mut command).unwrap_or_else(|error| panic!("{error}"));
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        // As long as there is no address to name.
+        let missing = "package-lint: 1: Package should have a Homepage or URL header.";
+        let found: Vec<&str> = said
+            .lines()
+            .filter(|line| cargo("repository").is_some() || *line != missing)
+            .collect();
+        assert!(found.is_empty(), "{found:#?}");
+    }
+
+    #[test]
+    fn ale_applies_a_rewrite_in_vim() {
+        at_most_twice(|| {
+            let Some(debian) = Debian::unpack("vim", &["vim", "vim-ale"]).unwrap() else {
+                println!("not tried: there is no apt here");
+                return;
+            };
+            let directory = Directory::new();
+            workspace_with_bfs(&directory);
+            let mut path = vec![workspace::gridfuse_bin().parent().unwrap().to_path_buf()];
+            path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+            let mut vim = command(&debian.command("usr/bin/vim.basic").unwrap());
+            vim.args(["-u", "NONE", "-i", "NONE", "-n", "-N", "-es", "-S"])
+                .arg(workspace::root().join("editors/vim/ale_test.vim"))
+                .current_dir(directory.file("workspace"))
+                .env("GRIDFUSE_TEST_ALE", debian.file("usr/share/vim-ale"))
+                .env("VIMRUNTIME", debian.file("usr/share/vim/vim91"))
+                .env("PATH", std::env::join_paths(path).unwrap())
+                .env("HOME", directory.path());
+            let done = run(&mut vim).unwrap_or_else(|error| panic!("{error}"));
+            println!("{}", String::from_utf8_lossy(&done.stderr));
             compiles(&directory, "bfs.cu", "Aggregator<gridfuse::PerBlock");
         });
     }
