@@ -206,6 +206,77 @@ fn the_package_for_emacs_says_what_the_others_say() {
     assert_eq!(emacs_header("SPDX-License-Identifier"), cargo("license"));
 }
 
+fn read(path: &str) -> String {
+    fs::read_to_string(workspace::root().join("editors").join(path)).unwrap()
+}
+
+fn json(path: &str) -> Value {
+    serde_json::from_str(&read(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// A client's settings are some that there are: those of the extension have the same names.
+fn known_settings(path: &str, settings: &Value) {
+    let known = vscode_settings();
+    for name in settings.as_object().unwrap().keys() {
+        assert!(known.contains_key(&format!("gridfuse.{name}")), "{path}: {name}");
+    }
+}
+
+/// What is only configured starts the server, with settings that there are.
+#[test]
+fn configurations_of_other_editors_start_the_server() {
+    let words = ["gridfuse", "lsp"];
+    let kate = &json("kate/settings.json")["servers"]["cuda"];
+    let sublime = &json("sublime/LSP.sublime-settings")["clients"]["gridfuse"];
+    for (path, client) in [("kate", kate), ("sublime", sublime)] {
+        assert_eq!(client["command"], serde_json::json!(words), "{path}");
+        known_settings(path, &client["initializationOptions"]);
+    }
+    let clion = json("clion/template.json");
+    assert_eq!(clion["programArgs"]["default"], words.join(" "));
+    known_settings("clion", &json("clion/initializationOptions.json"));
+    let kakoune = read("kakoune/gridfuse.kak");
+    assert!(kakoune.contains("command = \"gridfuse\"\n        args = [\"lsp\"]\n"));
+    assert!(read("visualstudio/GridfuseServer.cs").contains("new ProcessStartInfo(\"gridfuse\", \"lsp\")"));
+    // All of them are about the same files.
+    for (path, files) in [
+        ("kate/cuda.xml", "extensions=\"*.cu;*.cuh\""),
+        ("clion/template.json", "[\"*.cu\", \"*.cuh\"]"),
+        ("kakoune/gridfuse.kak", ".*[.]cuh?"),
+        ("visualstudio/GridfuseServer.cs", "[\".cu\", \".cuh\"]"),
+    ] {
+        assert!(read(path).contains(files), "{path}");
+    }
+    let project = format!("<Version>{}</Version>", cargo("version").unwrap());
+    assert!(read("visualstudio/gridfuse.csproj").contains(&project), "{project}");
+}
+
+/// A mode of its own leads Kate to the server: settings and syntax name the same one.
+#[test]
+fn kate_finds_the_server_by_the_mode_of_cuda() {
+    let settings = json("kate/settings.json");
+    let mode = settings["servers"]["cuda"]["highlightingModeRegex"].as_str().unwrap();
+    let name = mode.trim_start_matches('^').trim_end_matches('$');
+    assert!(read("kate/cuda.xml").contains(&format!("<language name=\"{name}\"")), "{mode}");
+}
+
+/// JSON in the pages parses, and every directory is named in the page about all of them.
+#[test]
+fn pages_of_editors_are_linked_and_their_json_parses() {
+    let overview = read("README.md");
+    let editors = fs::read_dir(workspace::root().join("editors")).unwrap();
+    for editor in editors.flatten().filter(|editor| editor.path().is_dir()) {
+        let name = editor.file_name().into_string().unwrap();
+        assert!(overview.contains(&format!("]({name}/")), "{name}");
+        let page = fs::read_to_string(editor.path().join("README.md")).unwrap_or_default();
+        for block in page.split("```json\n").skip(1) {
+            let block = block.split("```").next().unwrap();
+            let parsed = serde_json::from_str::<Value>(block);
+            parsed.unwrap_or_else(|error| panic!("{name}: {error}: {block}"));
+        }
+    }
+}
+
 #[cfg(feature = "editors")]
 mod real {
     use std::path::{Path, PathBuf};
