@@ -38,8 +38,10 @@ try {
   copyFileSync(program, path.join("server", name));
   chmodSync(path.join("server", name), 0o755);
   const out = values.out ?? "with-program.vsix";
-  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  execFileSync(npm, ["run", "--silent", "package", "--", "--target", target, "--out", out], { stdio: "inherit" });
+  // On Windows npm is a script for the shell, which Node.js doesn't start without one. npm says where its own program is.
+  const npm = process.env.npm_execpath;
+  const [command, ...first] = npm === undefined ? ["npm"] : [process.execPath, npm];
+  execFileSync(command, [...first, "run", "--silent", "package", "--", "--target", target, "--out", out], { stdio: "inherit" });
 } finally {
   // A package without a program is made from the same directory.
   rmSync("server", { recursive: true, force: true });
