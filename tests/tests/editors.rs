@@ -257,7 +257,10 @@ fn kate_finds_the_server_by_the_mode_of_cuda() {
     let settings = json("kate/settings.json");
     let mode = settings["servers"]["cuda"]["highlightingModeRegex"].as_str().unwrap();
     let name = mode.trim_start_matches('^').trim_end_matches('$');
-    assert!(read("kate/cuda.xml").contains(&format!("<language name=\"{name}\"")), "{mode}");
+    assert!(
+        read("kate/cuda.xml").contains(&format!("<language name=\"{name}\"")),
+        "{mode}"
+    );
 }
 
 /// JSON in the pages parses, and every directory is named in the page about all of them.

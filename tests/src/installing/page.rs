@@ -20,12 +20,19 @@ the code when a rewrite needs it. A release has it in these forms, for Linux (x8
 | any of these systems | `tar -xzf gridfuse-*.tar.gz`, with the archive of a release; `gridfuse` in it is the program |
 | Visual Studio Code | `code --install-extension gridfuse-*.vsix`, with the file of a release: brings the program along |
 | a checkout | `cargo install --path server` |
+| Nix, and a checkout | `nix profile install .`, or `nix run . -- check FILE.cu` |
 
 The first three find it once a release is in the registry; before that, and without a network, they take the files of a release:
 `pip install --no-index --find-links DIRECTORY gridfuse`, `npm install --global gridfuse-*.tgz`.
 
 After that, `gridfuse check FILE.cu` looks at a program, and `gridfuse doctor` says what is missing to measure on a GPU:
 [what it says](doctor.md). [Editors](../editors/README.md) say how they find the program.
+
+`flake.nix` has the package for Linux and macOS, with the manual and completions, an overlay `default`, and a shell with what the build
+needs (`nix develop`). A test has Nix evaluate it for each platform, with something that stands for nixpkgs. Nobody has built it yet, and there is
+no `flake.lock`: both need nixpkgs. It takes the newest one; Rust in it has to be as new as `rust-version` in `Cargo.toml` says.
+
+Mason, which installs servers for Neovim, has [an entry](../editors/README.md#neovim) to install the wheel with.
 
 ## In a release
 
