@@ -11,7 +11,8 @@ seconds=${GRIDFUSE_TRY_SECONDS:-8}
 
 work=$(mktemp -d)
 started=()
-trap 'kill "${started[@]}" 2>/dev/null || true; sleep 1; rm -rf "$work"' EXIT
+# With all that they have started.
+trap 'for group in "${started[@]}"; do kill -- "-$group" 2>/dev/null || true; done; sleep 1; rm -rf "$work"' EXIT
 mkdir -p "$work"/{home/.config/kate/lspclient,home/.local/share/org.kde.syntax-highlighting/syntax,program,expected}
 mkdir -m 700 "$work/run"
 cp "$here/settings.json" "$work/home/.config/kate/lspclient/"
@@ -30,11 +31,11 @@ line=$(grep -n 'expand<<<' "$work/program/bfs.cu" | head -n 1 | cut -d: -f1)
 (cd "$work/expected" && gridfuse rewrite bfs.cu --at "$line" --apply optimize --in-place >/dev/null 2>&1)
 
 export HOME=$work/home XDG_CONFIG_HOME=$work/home/.config XDG_RUNTIME_DIR=$work/run LC_ALL=C.UTF-8 DISPLAY=:77 GRIDFUSE_ANSWER_WITHIN_MS=600000
-Xvfb "$DISPLAY" -screen 0 1400x900x24 >"$work/xvfb.log" 2>&1 &
+setsid Xvfb "$DISPLAY" -screen 0 1400x900x24 >"$work/xvfb.log" 2>&1 &
 started+=($!)
 sleep 2
 cd "$work/program"
-dbus-run-session -- kate --new --block --line "$line" --column 10 bfs.cu >"$work/kate.log" 2>&1 &
+setsid dbus-run-session -- kate --new --block --line "$line" --column 10 bfs.cu >"$work/kate.log" 2>&1 &
 started+=($!)
 sleep "$seconds"
 xdotool search --name bfs windowfocus

@@ -263,6 +263,35 @@ fn kate_finds_the_server_by_the_mode_of_cuda() {
     );
 }
 
+/// Nobody runs them in a pipeline: they need editors that bring much along.
+#[cfg(unix)]
+#[test]
+fn the_scripts_that_try_editors_can_be_read_and_apply_rewrites_that_there_are() {
+    let listed = gridfuse(workspace::root(), &["list", "--format", "json"])
+        .expect_code(0)
+        .json();
+    let known: BTreeSet<&str> = listed["rewrites"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rewrite| rewrite["id"].as_str().unwrap())
+        .collect();
+    for name in ["kakoune", "kate"] {
+        let script = workspace::root().join("editors").join(name).join("try.sh");
+        let read = std::process::Command::new("bash")
+            .arg("-n")
+            .arg(&script)
+            .status()
+            .unwrap();
+        assert!(read.success(), "{name}");
+        let text = fs::read_to_string(&script).unwrap();
+        let (_, applied) = text.split_once(" --apply ").unwrap();
+        let id = applied.split(' ').next().unwrap();
+        assert!(known.contains(id), "{name}: {id}");
+        assert!(text.contains("tests/corpus/bfs.cu"), "{name}");
+    }
+}
+
 /// JSON in the pages parses, and every directory is named in the page about all of them.
 #[test]
 fn pages_of_editors_are_linked_and_their_json_parses() {
