@@ -164,11 +164,7 @@ impl Tutorial {
         ));
         self.say("## 1. Look at the program");
         self.say("A vertex of the current level launches `expand` over its edges, one thread for each edge.");
-        let code = format!(
-            "{}\n{}",
-            self.kernel("expand").trim_end(),
-            format!("\n{}", self.kernel("bfs_level"))
-        );
+        let code = format!("{}\n\n{}", self.kernel("expand").trim_end(), self.kernel("bfs_level"));
         self.block("cuda", &code);
         self.say("Build it and run it, here and after each step. Launches from device code need `-rdc=true` and the library `cudadevrt`.");
         let commands = self.commands("naive");
