@@ -175,6 +175,9 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     path = paths[page.file.src_uri]
     base = path + "/" if os.path.isdir(os.path.join(root, path)) else path
+    if not path.endswith(".md"):
+        # Who searches wants pages about a word, and not each source that has it.
+        page.meta["search"] = {"exclude": True}
 
     def rewritten(link):
         found = target(base, link)

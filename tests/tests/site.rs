@@ -132,6 +132,12 @@ fn the_site_has_every_page_and_leads_nowhere_else() {
         }
     }
 
+    let sources = "repository/tests/fixtures/";
+    assert!(
+        !found.iter().any(|location| location.starts_with(sources)),
+        "the search finds sources"
+    );
+
     // Nothing comes from elsewhere, and the README is the first page.
     let first = String::from_utf8_lossy(&site["index.html"]).into_owned();
     let elsewhere = Regex::new(r#"<(?:script|img|link)[^>]* (?:src|href)="https?:"#).unwrap();
