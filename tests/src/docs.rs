@@ -88,6 +88,9 @@ What gridfuse finds, and what it can do about it. `gridfuse list` prints the sam
         r#"
 ## More
 
+- [A tutorial](tutorial.md): a slow BFS gets faster step by step, and each step is measured
+- [Questions](faq.md) that CUDA programmers ask about dynamic parallelism
+- [Papers](papers/README.md): where the ideas come from, and what they are called here
 - [In a pipeline](pipelines.md): only what has changed, only what is new
 - [Installing](installing.md), and [what `gridfuse doctor` says](doctor.md)
 - [What a rewrite may assume](assumptions.md), and [what can be relied on](soundness.md)

@@ -29,6 +29,7 @@
 //! | `remote_hosts` | an ssh server and a Slurm cluster |
 //! | [`rule_mutants`] | rules of soundness that are taken out, and the tests that notice |
 //! | [`severities`] | the severities in the manifest of an extension |
+//! | [`tutorial`] | a program that gets faster step by step, as a page |
 //! | [`workspace`] | where the repository and its binaries are |
 //! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables`, `gpu-conformance` and `gpu-random-programs` |
 #![allow(
@@ -69,4 +70,5 @@ pub mod resources;
 pub mod rule_mutants;
 pub mod screens;
 pub mod severities;
+pub mod tutorial;
 pub mod workspace;

@@ -231,6 +231,7 @@ fn workflows_call_scripts_that_exist() {
         ".ci/package deb",
         ".ci/package sbom",
         ".ci/package sums",
+        ".ci/package site",
     ] {
         assert!(called.contains(needed), "no workflow calls `{needed}`: {called:?}");
     }

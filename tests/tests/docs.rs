@@ -3,7 +3,7 @@
 
 use gridfuse_tests::cli::gridfuse;
 use gridfuse_tests::{
-    assumptions, docs, doctor_captures, examples, expect, installing, newcomers, reach, screens, workspace,
+    assumptions, docs, doctor_captures, examples, expect, installing, newcomers, reach, screens, tutorial, workspace,
 };
 
 #[test]
@@ -20,6 +20,7 @@ fn the_pages_are_fresh() {
     pages.insert(installing::page::NAME.to_owned(), installing::page::page(&installed));
     pages.insert(doctor_captures::NAME.to_owned(), doctor_captures::page());
     pages.insert(screens::NAME.to_owned(), screens::page());
+    pages.insert(tutorial::NAME.to_owned(), tutorial::page());
     let newcomers = newcomers::rows();
     for row in &newcomers {
         assert_eq!(

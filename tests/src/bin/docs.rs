@@ -5,11 +5,12 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use gridfuse_tests::{
-    assumptions, docs, doctor_captures, examples, installing, newcomers, reach, screens, severities, workspace,
+    assumptions, docs, doctor_captures, examples, installing, newcomers, reach, screens, severities, tutorial,
+    workspace,
 };
 
-/// Make docs/diagnostics, docs/rewrites, docs/assumptions.md and docs/README.md from what `gridfuse list` says, and docs/screens.md and
-/// docs/examples from real runs, and the severities in editors/vscode/package.json
+/// Make docs/diagnostics, docs/rewrites, docs/assumptions.md and docs/README.md from what `gridfuse list` says, and docs/screens.md,
+/// docs/tutorial.md and docs/examples from real runs, and the severities in editors/vscode/package.json
 #[derive(Debug, Parser)]
 struct Args {
     /// Change nothing; fail when a page is missing, stale or left over
@@ -32,6 +33,7 @@ fn main() -> Result<ExitCode> {
     pages.insert(installing::page::NAME.to_owned(), installing::page::page(&record));
     pages.insert(doctor_captures::NAME.to_owned(), doctor_captures::page());
     pages.insert(screens::NAME.to_owned(), screens::page());
+    pages.insert(tutorial::NAME.to_owned(), tutorial::page());
     pages.insert(newcomers::NAME.to_owned(), newcomers::page(&newcomers::rows()));
     pages.extend(examples::pages(&examples::all()));
     let directory = workspace::root().join("docs");
