@@ -24,6 +24,8 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub extern "C" fn question_room(length: usize) -> *mut u8 {
     TEXTS.with_borrow_mut(|texts| {
+        // What ends without a panic, for want of stack, has said nothing.
+        texts.answer.clear();
         texts.question = vec![0; length];
         texts.question.as_mut_ptr()
     })

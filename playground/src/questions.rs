@@ -39,4 +39,7 @@ pub enum About {
         /// The rewrite's id.
         rewrite: String,
     },
+    /// Nothing: it panics, for the test of what the page does then.
+    #[cfg(debug_assertions)]
+    Panic,
 }
