@@ -10,7 +10,7 @@ const PAUSE = 300;
 const LINE = 20;
 
 const byId = (id) => document.getElementById(id);
-const [text, marks, numbers, example, status, failure] = ["text", "marks", "numbers", "example", "status", "failure"].map(byId);
+const [text, marks, lineNumbers, example, status, failure] = ["text", "marks", "numbers", "example", "status", "failure"].map(byId);
 
 /** The program's other files: gridfuse.cuh, once a rewrite has added it. */
 let others = [];
@@ -210,33 +210,47 @@ function showLaunch({ sentence, because, launching, best, menu, facts }) {
     operands.append(operandRow("shared memory", facts.shared));
   }
   facts.args.forEach((arg, index) => operands.append(operandRow(code(arg.parameter ?? `${index + 1}`), arg)));
+  // Rewrites mostly share their reasons: each stands below them, once.
+  const reasons = [];
+  const items = (entries) => entries.map((entry) => menuItem(entry, reasons));
   const fitting = menu.filter(({ verdict }) => verdict === "eligible" || verdict === "assumes");
-  const others = menu.filter((entry) => !fitting.includes(entry));
+  const unfit = menu.filter((entry) => !fitting.includes(entry));
   byId("launch").replaceChildren(
     node("h2", {}, "Launch of ", code(facts.child.name ?? "a computed kernel"), ` in line ${facts.place.start.line}`),
     node("p", {}, node("strong", {}, ...prose(sentence))),
     ...(because ? [node("p", {}, best ? "Takes for granted: " : "Mostly because ", ...prose(because))] : []),
     node("h2", {}, "Rewrites"),
-    node("ul", { className: "choices", id: "menu" }, ...fitting.map(menuItem)),
-    node("details", {}, node("summary", {}, `${others.length} don't fit`), node("ul", { className: "choices" }, ...others.map(menuItem))),
+    node("ul", { className: "choices", id: "menu" }, ...items(fitting)),
+    ...(reasons.length ? [node("ol", { className: "reasons" }, ...reasons.map((told) => node("li", {}, reason(told))))] : []),
+    ...(unfit.length ? [node("details", {}, node("summary", {}, `${unfit.length} more don't fit`), unfitList(unfit))] : []),
     node("details", { open: true }, node("summary", {}, "What is known"), known, operands),
   );
   byId("launch").hidden = false;
 }
 
-function menuItem(entry) {
-  const words = { eligible: "fits", assumes: "fits, if", ineligible: "doesn't fit", contradicted: "the code contradicts it" };
-  const button = node(
-    "button",
-    { type: "button", className: entry.verdict },
-    node("span", {}, entry.title),
-    " — ",
-    node("span", { className: "verdict" }, words[entry.verdict]),
-    ...entry.reasons.map(reason),
-  );
-  button.dataset.rewrite = entry.rewrite;
-  button.addEventListener("click", () => rewrite(entry));
+/** Numbers of reasons among those that are told of a launch. */
+function numbers(own, told) {
+  const found = own.map((one) => {
+    const known = told.findIndex((other) => JSON.stringify(other) === JSON.stringify(one));
+    return known < 0 ? told.push(one) : known + 1;
+  });
+  return [...new Set(found)].map((number) => `(${number})`).join(" ");
+}
+
+function menuItem({ rewrite: id, title, verdict, reasons }, told) {
+  const words = verdict === "eligible" ? "fits" : `fits, if ${numbers(reasons, told)}`;
+  const button = node("button", { type: "button", className: verdict }, `${title} — `, node("span", { className: "verdict" }, words));
+  button.dataset.rewrite = id;
+  button.addEventListener("click", () => rewrite({ rewrite: id, title }));
   return node("li", {}, button);
+}
+
+function unfitList(entries) {
+  const words = { ineligible: "doesn't fit", contradicted: "the code contradicts it" };
+  const items = entries.map(({ title, verdict, reasons }) =>
+    node("li", { className: verdict }, `${title} — `, node("span", { className: "verdict" }, words[verdict]), ...reasons.map(reason)),
+  );
+  return node("ul", {}, ...items);
 }
 
 /** A unified diff, without the names of the files. */
@@ -326,7 +340,7 @@ function mark() {
 /** Makes the text area as large as its text. */
 function fit() {
   const lines = text.value.split("\n");
-  numbers.textContent = lines.map((_, index) => index + 1).join("\n");
+  lineNumbers.textContent = lines.map((_, index) => index + 1).join("\n");
   text.rows = lines.length + 1;
   text.cols = Math.max(...lines.map((line) => line.replaceAll("\t", "    ").length), 20) + 2;
 }
