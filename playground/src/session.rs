@@ -184,3 +184,56 @@ impl Session {
 fn shown(path: &Path) -> String {
     path.strip_prefix(DIRECTORY).unwrap_or(path).display().to_string()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Session;
+
+    const PROGRAM: &str = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+        __global__ void parent(int* out) { child<<<1, 32>>>(out + 32 * threadIdx.x); }\n";
+
+    fn ask(session: &mut Session, question: &Value) -> Value {
+        serde_json::from_str(&session.answer(&question.to_string())).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_answered_is_a_sentence() {
+        let mut session = Session::default();
+        let files = json!([{ "name": "a.cu", "text": PROGRAM }]);
+        for (question, told) in [
+            (json!({}), "The question isn't understood"),
+            (json!({ "ask": "check", "files": [] }), "There is no program."),
+            (
+                json!({ "ask": "rewrite", "files": files, "offset": 3, "rewrite": "serialize" }),
+                "No kernel launches another there.",
+            ),
+            (
+                json!({ "ask": "rewrite", "files": files, "offset": 99, "rewrite": "faster" }),
+                "No rewrite is called `faster`.",
+            ),
+        ] {
+            let answer = ask(&mut session, &question);
+            assert_eq!(answer["answer"], "error", "{answer}");
+            assert!(answer["message"].as_str().unwrap().starts_with(told), "{answer}");
+        }
+    }
+
+    /// A header that is gone is gone: the next rewrite adds it again.
+    #[test]
+    fn a_session_has_the_files_of_the_last_question() {
+        let mut session = Session::default();
+        let rewrite =
+            |files: Value| json!({ "ask": "rewrite", "files": files, "offset": 99, "rewrite": "aggregate-block" });
+        let program = json!({ "name": "a.cu", "text": PROGRAM });
+        let first = ask(&mut session, &rewrite(json!([program])));
+        assert_eq!(first["files"][1]["name"], "gridfuse.cuh", "{first}");
+        assert_eq!(first["files"][1]["created"], true, "{first}");
+        let header = json!({ "name": "gridfuse.cuh", "text": first["files"][1]["text"] });
+        let second = ask(&mut session, &rewrite(json!([program, header])));
+        assert!(second["files"][1]["created"] != true, "{second}");
+        assert_eq!(ask(&mut session, &rewrite(json!([program]))), first);
+    }
+}
