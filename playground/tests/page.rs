@@ -96,9 +96,10 @@ fn the_page_says_what_the_library_says() {
     let rewritten = ask(&mut session, &text, rewrite);
     let files = rewritten["files"].as_array().unwrap();
     assert_eq!(files.len(), 2);
-    assert_eq!(told["rewritten"], files[0]["text"]);
+    // Nobody reads two whole programs.
+    assert!(told["rewritten"] == files[0]["text"], "the page has another program");
     assert_eq!(files[1]["name"], "gridfuse.cuh");
-    assert_eq!(told["header"], files[1]["text"]);
+    assert!(told["header"] == files[1]["text"], "the page has another header");
     let shown = told["difference"].as_str().unwrap();
     assert!(shown.contains("+#include \"gridfuse.cuh\""), "{shown}");
 
