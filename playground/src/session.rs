@@ -193,7 +193,8 @@ mod tests {
     use super::Session;
 
     const PROGRAM: &str = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
-        __global__ void parent(int* out) { child<<<1, 32>>>(out + 32 * threadIdx.x); }\n";
+        __global__ void parent(int* out) { child<<<1, 32>>>(out + 32 * threadIdx.x); }\n\
+        int main() { parent<<<1, 64>>>(nullptr); }\n";
 
     fn ask(session: &mut Session, question: &Value) -> Value {
         serde_json::from_str(&session.answer(&question.to_string())).unwrap()
