@@ -17,8 +17,7 @@ use gridfuse_codeactions::api::rewrite::{Axis, Layer, Offered, Options, Rewrite,
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::handlers::{of_launches, of_places};
 
-use crate::launches::{LaunchSite, by_function, function_at, overlap, place_in};
-use crate::made::REVERT;
+use crate::launches::{LaunchSite, REVERT, by_function, function_at, overlap, place_in};
 
 /// How a declaration of a collector begins.
 const AGGREGATOR: &str = "gridfuse::Aggregator<";

@@ -27,9 +27,8 @@ use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 use crate::best_title::title_at;
 use crate::collected::{CollectedCall, Collector, Tends, argument_names, fitting, kernel_of};
 use crate::gain::{may_gain, mends};
-use crate::launches::{LaunchSite, REPLACES_WAIT, around, is_wait, overlap, place_in};
+use crate::launches::{LaunchSite, REPLACES_WAIT, REVERT, around, is_wait, overlap, place_in};
 use crate::line_index::line_index;
-use crate::made::REVERT;
 use crate::schema;
 
 pub use dependences::dependence_rows;

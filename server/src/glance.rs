@@ -2,8 +2,7 @@
 
 use crate::best_title::in_words;
 use crate::describe::told_rewrites;
-use crate::launches::REPLACES_WAIT;
-use crate::made::REVERT;
+use crate::launches::{REPLACES_WAIT, REVERT};
 use crate::schema::{CollectedLaunch, Launch, RewriteVerdict};
 
 /// A line about assumptions isn't longer: the full texts stand below it.

@@ -75,6 +75,9 @@ pub fn in_file<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<LaunchSite<'db>> {
 /// The rewrite that replaces a wait for child grids.
 pub const REPLACES_WAIT: &str = "replace-device-sync";
 
+/// The rewrite that takes others back.
+pub const REVERT: &str = "revert";
+
 /// The call by which a launch's function waits for the child grids afterwards.
 pub fn wait_for(db: &dyn Db, site: &LaunchSite<'_>) -> Option<FileRange> {
     let waits = waits_after(db, site.id.function);

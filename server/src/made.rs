@@ -16,9 +16,6 @@ use gridfuse_codeactions::runtime::Installed;
 use crate::measure::fingerprint;
 use crate::measure::state_directory;
 
-/// The rewrite that takes others back.
-pub const REVERT: &str = "revert";
-
 /// No more than these are remembered: the last ones.
 const MOST: usize = 2_048;
 

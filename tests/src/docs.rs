@@ -92,6 +92,7 @@ What gridfuse finds, and what it can do about it. `gridfuse list` prints the sam
 - [Questions](faq.md) that CUDA programmers ask about dynamic parallelism
 - [Papers](papers/README.md): where the ideas come from, and what they are called here
 - [In a pipeline](pipelines.md): only what has changed, only what is new
+- [In a browser](playground.md), with nothing to install
 - [Installing](installing.md), and [what `gridfuse doctor` says](doctor.md)
 - [What a rewrite may assume](assumptions.md), and [what can be relied on](soundness.md)
 - [Examples](examples/README.md): programs, rewritten

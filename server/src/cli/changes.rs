@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use gridfuse_codeactions::runtime::HEADER_NAME;
 
+use super::CliError;
 use super::output::note;
 use super::project::Project;
 use super::write::{NewText, WriteError, write_all};
-use super::{CliError, diff};
 use crate::changes::Change;
+use crate::diff;
 use crate::leftover::{self, Edited};
 
 /// New files with more lines than this, and the runtime header, are only named where somebody reads the difference, and not a program.

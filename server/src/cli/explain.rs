@@ -17,9 +17,8 @@ use super::{CLEAN, CliResult, Format, Includes};
 use crate::collected::collectors;
 use crate::describe::{Describe, dependence_rows, launchers, placed, plural, recursion, told_rewrites};
 use crate::glance::{Glance, glance, glance_at_collected};
-use crate::launches::{LaunchSite, by_function, function_at, in_file, place_in};
+use crate::launches::{LaunchSite, REVERT, by_function, function_at, in_file, place_in};
 use crate::line_index::line_index;
-use crate::made::REVERT;
 use crate::schema::{self, CollectedLaunch, ExplainReport, Launch, Note, Operand, Place, Step, Uniformity};
 use crate::through_calls::{self, through_calls};
 

@@ -6,7 +6,6 @@ mod changes;
 mod check;
 mod color;
 mod completions;
-mod diff;
 mod doctor;
 mod explain;
 mod fitted_snippet;
@@ -31,7 +30,7 @@ mod tune;
 mod wrapped;
 mod write;
 
-pub use diff::unified;
+pub use crate::diff::unified;
 pub use project::Project;
 
 use std::io::{self, Write};

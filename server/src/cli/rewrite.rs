@@ -27,9 +27,9 @@ use crate::bounds::Bounds;
 use crate::changes::{Change, NoEdit, edit_at_place, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
-use crate::launches::{LaunchSite, in_file};
+use crate::launches::{LaunchSite, REVERT, in_file};
 use crate::line_index::line_index;
-use crate::made::{self, REVERT};
+use crate::made;
 use crate::recipe;
 use crate::steps_back::{self, Step};
 

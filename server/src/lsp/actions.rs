@@ -35,10 +35,11 @@ use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
 use crate::gain::{may_gain, mends};
 use crate::glance::{brief, decisive};
-use crate::launches::{LaunchSite, REPLACES_WAIT, around, function_at, overlap, overlapping, place_in, wait_for};
+use crate::launches::{
+    LaunchSite, REPLACES_WAIT, REVERT, around, function_at, overlap, overlapping, place_in, wait_for,
+};
 use crate::leftover::{self, Edited};
 use crate::line_index::line_index;
-use crate::made::REVERT;
 use crate::measure::kernel::Sources;
 use crate::steps_back;
 

@@ -21,8 +21,7 @@ use super::measured;
 use super::state::Snapshot;
 use crate::collected::{self, Collector};
 use crate::describe::has_twin;
-use crate::launches::{LaunchSite, REPLACES_WAIT, by_function, place_in, wait_for};
-use crate::made::REVERT;
+use crate::launches::{LaunchSite, REPLACES_WAIT, REVERT, by_function, place_in, wait_for};
 use crate::through_calls::{self, through_calls};
 
 /// What a lens needs to be resolved later.
