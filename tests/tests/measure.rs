@@ -97,6 +97,75 @@ fn times_and_agreement() {
     assert!(text.contains("20.0×") && text.contains("agrees (1 buffers)"), "{text}");
 }
 
+/// Where there are several GPUs, each runs programs of its own.
+#[test]
+fn programs_run_on_all_gpus() {
+    let (files, home) = (program(), directory(&[]));
+    let runs = home.file("runs");
+    let runs = runs.to_str().unwrap();
+    let fakes = [
+        ("FAKE_GPUS", "2"),
+        ("CUDA_VISIBLE_DEVICES", "3,GPU-7"),
+        ("FAKE_RUNS", runs),
+        ("FAKE_TIME", "10"),
+        ("FAKE_SECONDS", "0.1"),
+    ];
+    let all = run_measure(&files, &home, "program.cu", &["--json"], &fakes)
+        .expect_code(0)
+        .json();
+    let one = measure(&["--json"], &fakes[3..]).expect_code(0).json();
+    assert_eq!((&all["gpus"], &one["gpus"]), (&2.into(), &Value::Null));
+    assert_eq!(
+        all["variants"], one["variants"],
+        "what is known of programs, and their order, is the same"
+    );
+    let log = home.read("runs");
+    for gpu in ["gpu=3 ", "gpu=GPU-7 "] {
+        assert!(log.matches(gpu).count() > 4, "{log}");
+    }
+}
+
+/// Shares that are measured by themselves are what is measured at once.
+#[test]
+fn shares_are_put_together() {
+    let (files, home) = (program(), directory(&[]));
+    let measure = |arguments: &[&str]| run_measure(&files, &home, "program.cu", arguments, &[]);
+    let whole = measure(&["--json"]).expect_code(0).json();
+    let mut parts = Vec::new();
+    for share in ["1/3", "2/3", "3/3"] {
+        let part = measure(&["--share", share, "--json", "--no-history"]).expect_code(0);
+        let name = format!("{}.json", share.replace('/', "-"));
+        fs::write(home.file(&name), &part.stdout).unwrap();
+        parts.push(home.file(&name).display().to_string());
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let all = measure(&[&["--json", "--join"], &parts[..]].concat())
+        .expect_code(0)
+        .json();
+    assert_eq!(all["variants"], whole["variants"]);
+    assert_eq!(all["original"]["times_ms"].as_array().map(Vec::len), Some(6));
+    let shown = measure(&[&["--join"], &parts[..]].concat()).expect_code(0).stdout;
+    assert!(shown.contains("3 × Fake GPU"), "{shown}");
+
+    let twice = measure(&["--join", parts[0], parts[0]]).expect_code(2);
+    assert!(twice.stderr.contains("in two of the reports"), "{}", twice.story());
+    fs::write(home.file("broken.json"), "{").unwrap();
+    let broken = home.file("broken.json").display().to_string();
+    for (arguments, problem) in [
+        (["--join", &broken], "is no report of"),
+        (["--join", "nowhere.json"], "cannot read nowhere.json"),
+        (["--share", "4/3"], "like 2/4"),
+    ] {
+        let run = measure(&arguments).expect_code(2);
+        assert!(run.stderr.contains(problem), "{}", run.story());
+    }
+    let text = fs::read_to_string(parts[0]).unwrap().replace("Fake GPU", "Other GPU");
+    fs::write(home.file("other.json"), text).unwrap();
+    let other = home.file("other.json").display().to_string();
+    let run = measure(&["--join", &other, parts[1]]).expect_code(2);
+    assert!(run.stderr.contains("their GPUs differ"), "{}", run.story());
+}
+
 /// A launch that a rewrite has collected is measured as a launch is: beside plain launches, and collected in other groups.
 #[test]
 fn collected_launches_are_measured() {

@@ -283,4 +283,46 @@ fn through_slurm() {
         .run("measure", "srun --quiet --partition=nowhere", &[])
         .expect_code(2);
     assert!(run.stderr.contains("partition"), "{}", run.story());
+    shares_of_a_job_array(&laptop);
+}
+
+/// The commands of docs/measuring.md: each job of an array measures a share, and the shares are put together.
+fn shares_of_a_job_array(laptop: &Laptop) {
+    let page = fs::read_to_string(workspace::root().join("docs/measuring.md")).unwrap();
+    let (_, commands) = page.split_once("```sh\nsbatch").expect("the commands");
+    let (commands, _) = commands.split_once("```").expect("their end");
+    let fake = workspace::root().join("tests/fixtures/measure/fake_nvcc.sh");
+    let gridfuse = format!(
+        "{} measure program.cu --nvcc {}",
+        workspace::gridfuse_bin().display(),
+        fake.display()
+    );
+    let commands = format!("sbatch {commands}")
+        // There are no GPUs to be had.
+        .replace("--array=1-4 --gpus=1", "--array=1-2 --output=/dev/null")
+        .replace("gridfuse measure bfs.cu", &gridfuse)
+        .replace("--join", "--json --join");
+    let output = Command::new("sh")
+        .args(["-e", "-c", &commands])
+        .current_dir(laptop.files.path())
+        .env("XDG_STATE_HOME", laptop.home.path())
+        .envs(laptop.variables.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh starts");
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(output.status.success(), "{commands}\n{stdout}\n{stderr}");
+    // What sbatch prints comes first.
+    let json = stdout.find('{').map(|from| &stdout[from..]).expect("a report");
+    let report: Value = serde_json::from_str(json).expect("a report");
+    assert_eq!(report["gpus"], 2, "{report:#}");
+    assert!(
+        report["variants"]
+            .as_array()
+            .is_some_and(|variants| variants.len() > 10),
+        "{report:#}"
+    );
 }

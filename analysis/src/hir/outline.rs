@@ -726,7 +726,9 @@ impl<'a> Collector<'a> {
                     .to_owned(),
                 pointer,
                 dims,
-                constant: !pointer && words.iter().any(|w| matches!(*w, "const" | "constexpr")),
+                constant: !pointer
+                    && words.iter().any(|w| matches!(*w, "const" | "constexpr"))
+                    && !words.contains(&"volatile"),
                 constant_memory: words.contains(&"__constant__"),
                 device: words.contains(&"__device__"),
                 managed: words.contains(&"__managed__"),

@@ -121,7 +121,7 @@ impl Collector<'_> {
                         if constant {
                             let name = crate::hir::declarator::declared_name(self.text(name));
                             item.constants.push((ty.clone(), name.to_owned()));
-                        } else {
+                        } else if !is("static") {
                             let width = name
                                 .next_named_sibling()
                                 .filter(|next| next.kind() == "bitfield_clause");

@@ -26,7 +26,8 @@ pub fn without_restrict(code: &str) -> String {
 fn is_restrict(code: &str, tokens: &[Token], at: usize) -> bool {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text(code));
     let word = text(at);
-    if !reads_as_restrict(word) {
+    // Of a pointer to pointers, that of an inner one is a part of the type.
+    if !reads_as_restrict(word) || text(at + 1) == "*" {
         return false;
     }
     let name = |word: &str| word.starts_with(|c: char| c == '_' || c.is_alphabetic());
@@ -114,7 +115,7 @@ mod tests {
             ("const int* __restrict__ p", "const int* p"),
             ("const int* RESTRICT p", "const int* p"),
             ("int* const MY_RESTRICT p", "int* const p"),
-            ("int* RESTRICT* __RESTRICT__ p", "int* * p"),
+            ("int* RESTRICT* __RESTRICT__ p", "int* RESTRICT* p"),
             ("Pointer RESTRICT p", "Pointer p"),
             ("std::vector<int>::pointer __restrict p", "std::vector<int>::pointer p"),
         ] {

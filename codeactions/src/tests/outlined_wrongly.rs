@@ -765,3 +765,275 @@ static const float kDamp = 0.5f;
     let whole = program("unsigned a = 1;", "a = a * 2u + level;");
     assert!(outlined(&whole, &[]).iter().all(|a| !a.contains("rounded")));
 }
+
+/// The parameters of the new kernel have to fit into the space that CUDA has for them, and keep their types.
+#[test]
+fn parameters_of_the_kernel() {
+    let kernels = r#"struct Large { int n; int levels[2000]; };
+struct Small { int n; int levels[200]; };
+struct Unknown { int n; int levels[LEVELS]; };
+struct A { int x[600]; };
+struct Rows { const int* const* rows; int* const* columns; };
+__global__ void first(A a, int* x) { *x = a.x[0]; }
+__global__ void second(A a, int* x) { *x = a.x[1]; }
+__global__ void spread(const int* const* rows, int* const* columns) { columns[0][0] = rows[0][0]; }
+"#;
+    let program = |declared: &str, statement: &str| {
+        let text = around_beside(kernels, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    let too_large = "would have more than 4096 bytes of parameters";
+    refused(&program("Large g{};", "if (level > g.levels[1]) break;"), too_large);
+    refused(
+        &program(
+            "A a{}, b{};",
+            "first<<<1, 128>>>(a, dist); second<<<1, 128>>>(b, dist);",
+        ),
+        too_large,
+    );
+    outlined(&program("Small g{};", "if (level > g.levels[1]) break;"), &["Small g"]);
+    let assumes = outlined(&program("Unknown g{};", "if (level > g.levels[1]) break;"), &[]);
+    assert!(
+        assumes.iter().any(|a| a.contains("CUDA accepts the kernel")),
+        "{assumes:?}"
+    );
+    let pointers = program("Rows r{};", "spread<<<1, 128>>>(r.rows, r.columns);");
+    outlined(&pointers, &["const int* const* rows", "int* const* columns"]);
+}
+
+/// What stands around the loop, or around its function, is about them.
+#[test]
+fn what_is_about_the_loop() {
+    for pragma in [
+        "#pragma GCC unroll 4\n    ",
+        "#pragma GCC ivdep\n    ",
+        "_Pragma(\"GCC unroll 4\") ",
+    ] {
+        let text = around("").replace("$0while", &format!("{pragma}$0while"));
+        refused(&text, "a pragma in front of the loop");
+    }
+    let text = around("").replace("int search(", "extern \"C\" int search(");
+    let text = text.replace("cudaStream_t stream", "int");
+    outlined(&text, &["\n}\n\nextern \"C\" int search("]);
+    let other = "__attribute__((cleanup(report))) int total = 0;";
+    let text = around_beside("static void report(int* p) {}", "total += 2;");
+    outlined(
+        &text.replace("$0while", &format!("{other}\n    $0while")),
+        &["total = state.total;"],
+    );
+    let text = around_beside(
+        "struct Config { static int limit; int n; };",
+        "if (level > config.limit) break;",
+    );
+    refused(
+        &text.replace("$0while", "Config config{100};\n    $0while"),
+        "`config.limit`",
+    );
+}
+
+/// The sizes of blocks are computed once.
+#[test]
+fn sizes_that_change_in_memory() {
+    let kernels = r#"struct View { int& n; };
+struct Config { int n; int* p; };
+__managed__ int managed = 32;
+int size_at(const int* place) { return *place; }
+int managed_size() { return managed; }
+int field(const Config& c) { return *c.p; }
+int& second(int* place) { return place[1]; }
+int round_up(int n) { return (n + 31) / 32 * 32; }
+int unseen(int n);
+"#;
+    let program = |declared: &str, block: &str| {
+        let text = around_beside(kernels, "").replace("(n + 127) / 128, 128", &format!("4, {block}"));
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    for (declared, block) in [
+        ("", "size_at(dist)"),
+        ("", "managed_size()"),
+        ("Config c{1, dist};", "field(c)"),
+        ("int& size = dist[0];", "size"),
+        ("View view{dist[0]};", "view.n"),
+        ("View view{level};", "view.n"),
+        ("", "second(flag)"),
+        ("", "unseen(n)"),
+    ] {
+        refused(&program(declared, block), "round");
+    }
+    outlined(&program("", "round_up(n)"), &["round_up(n), /*shared_bytes=*/"]);
+    outlined(&program("Config c{64, dist};", "c.n"), &["c.n, /*shared_bytes=*/"]);
+}
+
+/// Names that mean something else, or nothing, in the kernel.
+#[test]
+fn names_of_the_hosts_function() {
+    let program = |declared: &str, statement: &str| {
+        let beside = "struct graph { int n; };\nconst volatile int kStop = 5;";
+        let text = around_beside(beside, statement);
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    refused(&program("", "level += sizeof(__func__);"), "`__func__`");
+    refused(
+        &program(
+            "struct graph graph{5}, other{6};",
+            "if (level > graph.n + other.n) break;",
+        ),
+        "`graph` has the name of a type",
+    );
+    refused(
+        &program("", "if (level > kStop) break;"),
+        "`kStop` can't move to the device",
+    );
+}
+
+/// What the rounds need together.
+#[test]
+fn what_all_rounds_need() {
+    let kernels = r#"#define LOG(x) printf("%d", x)
+__device__ void tell(int x) { printf("%d", x); }
+__global__ void telling(int* x) { tell(*x); }
+__global__ void logging(int* x) { LOG(*x); }
+__global__ void first(int* x) { __shared__ int s[5000]; s[threadIdx.x] = *x; *x = s[threadIdx.x]; }
+__global__ void second(int* x) { __shared__ int s[5000]; s[threadIdx.x] = *x; *x = s[threadIdx.x]; }
+"#;
+    for kernel in ["telling", "logging"] {
+        let assumes = outlined(&around_beside(kernels, &format!("{kernel}<<<1, 128>>>(dist);")), &[]);
+        assert!(
+            assumes.iter().any(|a| a.contains("the buffer of printf")),
+            "{assumes:?}"
+        );
+    }
+    let statements = "first<<<1, 128, 20480>>>(dist); second<<<1, 128, 20480>>>(dist);";
+    let text = around_beside(kernels, statements).replace("/ 128, 128>>>", "/ 128, 128, 20480>>>");
+    let assumes = outlined(&text, &[]);
+    assert!(
+        assumes.iter().any(|a| a.contains("of shared memory to spare")),
+        "{assumes:?}"
+    );
+}
+
+/// Fields and objects that may be references to what changes in the loop.
+#[test]
+fn objects_that_refer() {
+    let kernels = r#"#include <functional>
+#include <utility>
+#define REF int&
+using Ref = int&;
+struct Inner { int& n; };
+struct Outer { Inner b; };
+struct Derived : Inner {};
+template <class T> struct View { T v; };
+struct Alias { Ref n; };
+struct Macro { REF n; };
+struct Plain { int n; float x; };
+struct Nested { Plain b; int* p; };
+"#;
+    let program = |declared: &str, arg: &str| {
+        let text = around_beside(kernels, &format!("relax<<<4, 128>>>(next, dist, flag, {arg}, n);"));
+        text.replace("$0while", &format!("{declared}\n    $0while"))
+    };
+    refused(&program("Outer s{{level}};", "s.b.n"), "may be a reference");
+    for (declared, arg) in [
+        ("Derived s{{level}};", "s.n"),
+        ("std::pair<int&, int> t(level, 1);", "t.first"),
+        ("View<int&> s{level};", "s.v"),
+        ("Alias s{level};", "s.n"),
+        ("Macro s{level};", "s.n"),
+        ("std::reference_wrapper<int> r(level);", "r"),
+        ("auto r = std::ref(level);", "r"),
+    ] {
+        let text = program(declared, arg);
+        if let Ok((_, assumes)) = super::fixes::fix("outline-iteration", &text, &[]) {
+            let named = format!("nothing in the loop changes `{arg}`");
+            assert!(assumes.iter().any(|a| a.contains(&named)), "{text}\n{assumes:?}");
+        }
+    }
+    for (declared, arg) in [
+        ("Plain s{5, 1};", "s.n"),
+        ("Nested s{{5, 1}, dist};", "s.b.n"),
+        ("auto five = 5;", "five"),
+        (
+            "cudaDeviceProp prop; cudaGetDeviceProperties(&prop, 0);",
+            "prop.multiProcessorCount",
+        ),
+    ] {
+        let assumes = outlined(&program(declared, arg), &[]);
+        assert!(
+            assumes.iter().all(|a| !a.contains("nothing in the loop changes")),
+            "{assumes:?}"
+        );
+    }
+}
+
+/// Attributes that call a function when a variable's scope ends, however they are written.
+#[test]
+fn variables_that_an_attribute_reads() {
+    let beside = "static void report(int* p) {}\n#define ON_EXIT(f) __attribute__((cleanup(f)))";
+    for declared in [
+        "ON_EXIT(report) int total = 0;",
+        "[[gnu::cleanup(report)]] int total = 0;",
+        "int __attribute__((cleanup(report))) total = 0;",
+        "int total __attribute__((__cleanup__(report))) = 0;",
+    ] {
+        let text = around_beside(beside, "total += 2;").replace("$0while", &format!("{declared}\n    $0while"));
+        match super::fixes::fix("outline-iteration", &text, &[]) {
+            Ok((new, _)) => assert!(new.contains("total = state.total;"), "{new}"),
+            Err(reasons) => assert!(!reasons.is_empty()),
+        }
+    }
+}
+
+/// Constants that the compiler of the device may see otherwise.
+#[test]
+fn constants_of_each_side() {
+    let beside = |condition: &str| {
+        format!(
+            r#"#if {condition}
+#define LIMIT 1
+#else
+#define LIMIT 3
+#endif
+enum {{ kMost = LIMIT }};
+struct Row {{ int at[LIMIT]; }};"#
+        )
+    };
+    for (statement, piece) in [
+        ("if (level > kMost) break;", "kMost"),
+        ("level += sizeof(Row);", "sizeof(Row)"),
+    ] {
+        outlined(&around_beside(&beside("SMALL"), statement), &[piece]);
+        let text = around_beside(&beside("defined(__CUDA_ARCH__)"), statement);
+        match super::fixes::fix("outline-iteration", &text, &[]) {
+            Ok((new, _)) => assert!(
+                !new.contains(&format!("level > {piece}")) || new.contains("int kMost"),
+                "{new}"
+            ),
+            Err(reasons) => assert!(
+                reasons.iter().any(|r| r.contains("kMost") || r.contains("`Row`")),
+                "{reasons:?}"
+            ),
+        }
+    }
+}
+
+/// Kernels that are the file's alone have namesakes in other files.
+#[test]
+fn kernels_of_one_file() {
+    let text = around("").replace("__global__ void relax(", "static __global__ void relax(");
+    outlined(&text, &["static __global__ void", "_relax_rounds(", "_relax_state {"]);
+    let text = around_beside(
+        "__device__ const int stop = 5;",
+        "cudaMemcpyToSymbol(stop, &level, sizeof(int));",
+    );
+    refused(&text, "`stop` is constant");
+    let streams = around_beside("inline void others() { cudaStream_t s; cudaStreamCreate(&s); }", "");
+    let assumes = outlined(&streams, &[]);
+    assert!(
+        assumes.iter().any(|a| a.contains("the loop ends without")),
+        "{assumes:?}"
+    );
+    let inner = "__global__ void inner(int* __restrict__* v, int* __restrict__ w) { v[0][0] = w[0]; }";
+    let text = around_beside(inner, "inner<<<1, 128>>>(rows, dist);");
+    let text = text.replace("$0while", "int** rows = nullptr;\n    $0while");
+    outlined(&text, &["int* __restrict__* v, int* w)"]);
+}

@@ -895,3 +895,79 @@ fn blocks_of_a_size_that_is_not_known_are_taken_for_flat() {
         );
     assert!(flat(&open));
 }
+
+/// What a link adds to the running value is no function of that value.
+#[test]
+fn a_part_that_depends_on_the_running_value() {
+    let program = with("before + total)", "before + (before * 2 + total))");
+    refused(
+        &["promote-lookback"],
+        &program,
+        "what the link adds to `before` depends on `before` itself",
+    );
+}
+
+/// Threads of both branches meet before the launch: what the other branch writes comes before it.
+#[test]
+fn branches_that_meet_before_the_launch() {
+    let walk = |launching: &str, other: &str| {
+        format!(
+            r#"__device__ void meet() {{ __syncwarp(); }}
+__global__ void walk(const int* in, int* out, int n, int tile, int h) {{
+    int i = tile * 32 + threadIdx.x;
+    int v = i < n ? in[i] + __ldg(&out[i]) : 0;
+    if (threadIdx.x == 0) {{
+        {launching}
+        if (tile + 1 < n) walk<<<1, 32>>>(in, out, n, tile + 1, h + 1);
+    }} else {{
+        if (i + 32 < n) out[i + 32] = v;
+        {other}
+    }}
+}}
+void run(const int* in, int* out, int n) {{ walk<<<1, 32>>>(in, out, n, 0, 0); }}
+"#
+        )
+    };
+    for (launching, other) in [
+        ("__syncwarp();", "__syncwarp();"),
+        ("meet();", "meet();"),
+        ("if (__any_sync(~0u, n)) h;", "__any_sync(~0u, n);"),
+        ("unknown();", "unknown();"),
+    ] {
+        refused(&["promote"], &walk(launching, other), "non-coherent load");
+    }
+    rewrite("promote", &walk("int half = n / 2;", ""));
+}
+
+/// The host's code names the kernel without its parameters.
+#[test]
+fn overloads_that_are_only_declared() {
+    for declared in ["void sums(float* x);\n", "__global__ void sums(int* x);\n"] {
+        refused(&ALL, &format!("{declared}{SUMS}"), "has several definitions");
+    }
+    let itself = "__global__ void sums(const int* in, int* out, int n, int tile, int before);\n";
+    rewrite("promote", &format!("{itself}{SUMS}"));
+}
+
+/// Of what a macro stands for no part can be written by itself.
+#[test]
+fn parts_of_macros() {
+    let macros = r#"#define ADD(a, b) ((a) + (b))
+#define LAST(i) (!((i) + 1 < n))
+#define ONLY(i) (threadIdx.x == 0 && (i) + 1 < n)
+"#;
+    let program = |from: &str, to: &str| format!("{macros}{}", with(from, to));
+    for (from, to) in [
+        ("tile + 1, before + total)", "ADD(tile, 1), before + total)"),
+        ("tile + 1 < n)", "!LAST(tile))"),
+        ("threadIdx.x == 0 && tile + 1 < n", "ONLY(tile)"),
+    ] {
+        refused(
+            &["promote-overlap"],
+            &program(from, to),
+            "whether there is a next link is known only",
+        );
+    }
+    let own = program("before + total", "ADD(before, total)");
+    refused(&["promote-lookback"], &own, "comes out of a macro");
+}

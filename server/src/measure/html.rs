@@ -187,6 +187,7 @@ mod tests {
             version: 1,
             file: evil.to_owned(),
             args: vec![evil.to_owned()],
+            gpus: 1,
             machine: Machine {
                 gpu: evil.to_owned(),
                 ..Machine::default()

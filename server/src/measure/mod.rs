@@ -9,6 +9,7 @@ mod build;
 mod build_messages;
 mod compare;
 pub mod fingerprint;
+mod gpus;
 #[cfg(unix)]
 pub mod guard;
 mod hand_written;
@@ -33,6 +34,7 @@ mod remote;
 pub mod report;
 mod run;
 pub mod served;
+mod shares;
 pub mod state_directory;
 pub mod tune;
 mod variant;
@@ -47,6 +49,7 @@ use std::time::Duration;
 use gridfuse_analysis::base::span::TextRange;
 
 use self::build::{BuildFailure, Compiler, build};
+use self::gpus::Gpus;
 use self::instrument::{Sites, instrument, launching_kernels};
 use self::kernel::HostProgram;
 use self::place::Place;
@@ -61,6 +64,7 @@ use crate::cli::{Project, unified};
 pub use self::compare::Tolerance;
 pub use self::hand_written::HandWritten;
 pub use self::progress::{Progress, Reports};
+pub use self::shares::{Share, join};
 pub use self::variant::{Recipe, targets};
 
 /// What the names of scratch directories begin with.
@@ -172,7 +176,8 @@ pub fn measure(
 
     let sent = send_inputs(&place, &project, request, scratch.path(), progress)?;
     progress.tell(0, "looking for a GPU");
-    let machine = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?.machine;
+    let found = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?;
+    let gpus = Gpus::new(&found, &place, scratch.path())?;
     if process::given_up() {
         return Err("given up".to_owned());
     }
@@ -183,7 +188,7 @@ pub fn measure(
     let programs = build_all(&place, &compiler, &all, request, &header, scratch.path(), progress)?;
     let project = load()?;
     let show = project.shower();
-    let runner = Runner {
+    let runners = gpus.runners(Runner {
         request,
         place: &place,
         scratch: scratch.path(),
@@ -191,14 +196,15 @@ pub fn measure(
         directory: sent.as_deref().or(home_of(&project, request)),
         show: &show,
         device: None,
-    };
+    });
 
-    let (baseline, variants) = run_all(&runner, &prepared, programs, progress)?;
+    let (baseline, variants) = run_all(&runners, prepared, programs, progress)?;
     Ok(Report {
         version: VERSION,
         file: project.show(&request.file),
         args: request.args.clone(),
-        machine,
+        machine: found.machine,
+        gpus: runners.len(),
         sites: sites.shown(request, &show),
         kernel: request.host.as_ref().map(|host| KernelRun {
             kernel: host.kernel.clone(),
@@ -271,52 +277,65 @@ fn prepare_own(
     Ok(prepared)
 }
 
-/// Runs the original, which the others are compared with, and then these.
+/// Runs the original, which the others are compared with, and then these: side by side where there are several GPUs.
 fn run_all(
-    runner: &Runner<'_>,
-    prepared: &[Prepared],
+    runners: &[Runner<'_>],
+    prepared: Vec<Prepared>,
     programs: Vec<Programs>,
     progress: Progress<'_>,
 ) -> Result<(Baseline, Vec<Variant>), String> {
     let all = programs.len();
     let mut programs = programs.into_iter();
-    let run = |done: usize, what: &str| progress.tell(percent(BUILT, 100, done, all), &format!("running {what}"));
-    run(0, "the original");
-    let Some(original_programs) = programs.next() else {
+    progress.tell(BUILT, "running the original");
+    let (Some(first), Some(original_programs)) = (runners.first(), programs.next()) else {
         return Err("internal error: the original was not built; please report it".to_owned());
     };
-    let mut baseline = runner.baseline(&original_programs);
-    let mut variants = Vec::new();
-    let mut done = 1;
-    for Prepared {
-        rewrites,
-        assumptions,
-        diff,
-        creates,
-        sources,
-    } in prepared
-    {
-        let outcome = match sources {
-            Err(reasons) => Outcome::Refused {
-                reasons: reasons.clone(),
-            },
-            Ok(sources) => {
-                run(done, rewrites);
-                done += 1;
-                match programs.next() {
-                    Some(programs) => runner.variant(rewrites, &programs, &sources.plain, &mut baseline),
-                    None => return Err(format!("internal error: {rewrites} was not built; please report it")),
+    let baseline = first.baseline(&original_programs);
+    let queue = Mutex::new(prepared.iter().enumerate().filter_map(|(number, prepared)| {
+        let sources = prepared.sources.as_ref().ok()?;
+        Some((number, prepared, sources, programs.next()?))
+    }));
+    let outcomes = Mutex::new(BTreeMap::new());
+    let begun = Mutex::new(0);
+    std::thread::scope(|scope| {
+        for runner in runners {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    let Some((number, prepared, sources, programs)) = next else {
+                        break;
+                    };
+                    {
+                        let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
+                        *begun += 1;
+                        let percent = percent(BUILT, 100, *begun, all);
+                        progress.tell(percent, &format!("running {}", prepared.rewrites));
+                    }
+                    let outcome = runner.variant(&prepared.rewrites, &programs, &sources.plain, &baseline);
+                    let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+                    outcomes.insert(number, outcome);
                 }
-            }
+            });
+        }
+    });
+    let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let variants = prepared.into_iter().enumerate().map(|(number, prepared)| {
+        let outcome = match prepared.sources {
+            Err(reasons) => Outcome::Refused { reasons },
+            Ok(_) => outcomes.remove(&number).ok_or_else(|| {
+                let rewrites = &prepared.rewrites;
+                format!("internal error: {rewrites} was not run; please report it")
+            })?,
         };
-        variants.push(Variant {
-            rewrites: rewrites.clone(),
-            assumptions: assumptions.clone(),
-            diff: diff.clone(),
-            creates: creates.clone(),
+        Ok(Variant {
+            rewrites: prepared.rewrites,
+            assumptions: prepared.assumptions,
+            diff: prepared.diff,
+            creates: prepared.creates,
             outcome,
-        });
-    }
+        })
+    });
+    let variants = variants.collect::<Result<Vec<_>, String>>()?;
     Ok((baseline, variants))
 }
 

@@ -221,7 +221,7 @@ pub fn about(report: &Report) -> String {
     format!(
         "{alone}{}, driver for CUDA {}, built with CUDA {}; time of the launches of {} until all children are done, without each one's \
          first, median of {} runs",
-        machine.gpu,
+        report.hardware(),
         machine.driver,
         machine.runtime,
         sites.join(", "),

@@ -21,6 +21,9 @@ pub struct Report {
     pub args: Vec<String>,
     /// Where it ran.
     pub machine: Machine,
+    /// GPUs that ran programs at the same time; not there: one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub gpus: usize,
     /// Measured launches of the host.
     pub sites: Vec<Site>,
     /// The kernel that was run by itself, where no `main` runs it.
@@ -34,6 +37,15 @@ pub struct Report {
     pub deterministic: Option<bool>,
     /// The rewritten programs, in the order in which they were asked for.
     pub variants: Vec<Variant>,
+}
+
+/// What reports that know of no other have run on.
+fn one() -> usize {
+    1
+}
+
+fn is_one(count: &usize) -> bool {
+    *count == 1
 }
 
 /// A GPU and what drives it.
@@ -50,7 +62,7 @@ pub struct Machine {
 }
 
 /// A measured launch of the host.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Site {
     /// The kernel.
     pub kernel: String,
@@ -61,7 +73,7 @@ pub struct Site {
 }
 
 /// A kernel that a generated program has launched.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelRun {
     /// The kernel.
     pub kernel: String,
@@ -239,6 +251,23 @@ impl NotShown {
     /// Something is wrong with it, or with the program with which it was compared.
     pub fn is_bad(&self) -> bool {
         self.difference.is_some() || self.prints.is_some() || self.code != Some(0)
+    }
+}
+
+impl Report {
+    /// What it was measured on, in words.
+    pub fn hardware(&self) -> String {
+        self.machine.times(self.gpus)
+    }
+}
+
+impl Machine {
+    /// So many of its GPUs, in words.
+    pub fn times(&self, gpus: usize) -> String {
+        match gpus {
+            1 => self.gpu.clone(),
+            gpus => format!("{gpus} × {}", self.gpu),
+        }
     }
 }
 

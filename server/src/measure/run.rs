@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::build::BuildFailure;
@@ -43,7 +44,7 @@ pub struct Baseline {
     /// Why it didn't.
     why: String,
     /// In its place: the first rewritten program that came to its end, and what that has computed.
-    peer: Option<(String, Captured)>,
+    peer: Mutex<Option<(String, Captured)>>,
 }
 
 impl Baseline {
@@ -82,6 +83,7 @@ pub struct Timed {
 }
 
 /// Runs the programs of a request.
+#[derive(Clone, Copy)]
 pub struct Runner<'a> {
     /// What is wanted.
     pub request: &'a Request,
@@ -250,7 +252,7 @@ impl Runner<'_> {
             outcome: Outcome::Refused { reasons: Vec::new() },
             captured: None,
             why: "the original did not come to its end".to_owned(),
-            peer: None,
+            peer: Mutex::default(),
         };
         // First whether it comes to its end at all: nothing else is to be waited for then.
         if let (Ok(timed), Ok(_)) = (&programs.timed, &programs.checked)
@@ -305,11 +307,15 @@ impl Runner<'_> {
         name: &str,
         programs: &Programs,
         plain: &BTreeMap<PathBuf, String>,
-        baseline: &mut Baseline,
+        baseline: &Baseline,
     ) -> Outcome {
         self.outcome(programs, plain, |program| match &baseline.captured {
             Some(original) => self.check(program, original),
-            None => self.check_alone(name, program, &baseline.why, &mut baseline.peer),
+            None => {
+                // Held to the end: what is run on another GPU meanwhile would have nothing to be compared with.
+                let mut peer = baseline.peer.lock().unwrap_or_else(PoisonError::into_inner);
+                self.check_alone(name, program, &baseline.why, &mut peer)
+            }
         })
     }
 

@@ -8,7 +8,7 @@ use gridfuse_analysis::facts::launch::{Child as Launched, Launchers, Stream, con
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
-use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 
 use super::memory::write_before;
 use crate::api::refusal::Ineligible;
@@ -23,6 +23,7 @@ use crate::facts::ctype;
 use crate::facts::graphs;
 use crate::facts::instance;
 use crate::facts::movable;
+use crate::facts::of_macro::is_part_of_macro;
 use crate::facts::pure::{self, Top};
 use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
@@ -198,7 +199,10 @@ fn refuse_other_calls(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusa
     }
     let file = item.file(db);
     let others = functions_named(db, file, item.name(db));
-    if let Some(other) = others.into_iter().find(|f| f.has_body(db) && *f != item) {
+    // What is only declared is the kernel, or another function; the host's code names the kernel without its parameters.
+    let counts = |f: FunctionItem<'_>| body(db, f).params.len();
+    let is_other = |f: &FunctionItem<'_>| f.has_body(db) || !f.signature(db).kernel || counts(*f) != counts(item);
+    if let Some(other) = others.into_iter().find(|f| *f != item && is_other(f)) {
         let place = FileRange {
             file: other.file(db),
             range: other.signature(db).name_span.shift(other.start(db)),
@@ -461,7 +465,9 @@ fn passed(site: &Site<'_>, function: &Function<'_>) -> Vec<Passed> {
             ExprKind::Binary(BinOp::Sub, a, b) if is_parameter(*a, *binding) => Some((*b, true)),
             _ => None,
         };
-        let Some((by, minus)) = by.filter(|(by, _)| counts && top.holds(*by) && is_integer(site, *by)) else {
+        let written = |by: ExprId| !is_part_of_macro(body, by);
+        let Some((by, minus)) = by.filter(|(by, _)| counts && written(*by) && top.holds(*by) && is_integer(site, *by))
+        else {
             continue;
         };
         let source = crate::edit::one_line::flat(site.expr_source(by));

@@ -2,8 +2,9 @@
 //! that link, so a program without races does nothing there that the next link could notice.
 
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::dependence::{Access, Gap, Root, own_footprint};
-use gridfuse_analysis::hir::StmtKind;
+use gridfuse_analysis::facts::dependence::{Access, Gap, Kind, Root, own_footprint};
+use gridfuse_analysis::facts::effects::{direct, effects};
+use gridfuse_analysis::hir::{StmtId, StmtKind};
 
 use crate::facts::site::Site;
 
@@ -33,9 +34,13 @@ pub fn write_before(site: &Site<'_>) -> Option<Span> {
 
 /// All such places.
 pub fn writes_before(site: &Site<'_>) -> Vec<Span> {
-    // Its arguments are part of it.
-    let before = Span::new(0, site.facts.span.end);
     let others = other_branches(site);
+    let before = match others.meet {
+        // What others do before they meet the launching thread may stand anywhere.
+        true => Span::new(0, u32::MAX),
+        // Its arguments are part of it.
+        false => Span::new(0, site.facts.span.end),
+    };
     let writes = accesses_in(site, before)
         .into_iter()
         .filter(|access| !access.kind.reads_only())
@@ -50,26 +55,56 @@ pub fn writes_before(site: &Site<'_>) -> Vec<Span> {
         });
     writes
         .chain(gaps)
-        .filter(|span| !others.iter().any(|other| other.contains(*span)))
+        .filter(|span| !others.spans.iter().any(|other| other.contains(*span)))
         .collect()
 }
 
-/// The branches of the `if`s around the launch that don't lead to it.
-fn other_branches(site: &Site<'_>) -> Vec<Span> {
-    let mut found = Vec::new();
-    let mut inner = None;
+/// What threads do that don't get to the launch.
+struct OtherBranches {
+    /// The branches of the `if`s around the launch that don't lead to it. What they do is in no order with the launch, as long as no
+    /// thread meets another one there.
+    spans: Vec<Span>,
+    /// On its way into a branch to the launch, a thread may meet others.
+    meet: bool,
+}
+
+fn other_branches(site: &Site<'_>) -> OtherBranches {
+    let mut found = OtherBranches {
+        spans: Vec::new(),
+        meet: false,
+    };
+    let mut inner: Option<StmtId> = None;
     for stmt in site.places.around(site.facts.expr) {
         if let StmtKind::If { then, otherwise, .. } = &site.body.stmt(stmt).kind {
-            let branches = [Some(*then), *otherwise];
-            found.extend(
-                branches
-                    .into_iter()
-                    .flatten()
-                    .filter(|b| Some(*b) != inner)
-                    .map(|b| site.body.stmt(b).span),
-            );
+            let leads = |inner: StmtId| Span::new(site.body.stmt(inner).span.start, site.facts.span.start);
+            found.meet |= inner.is_some_and(|inner| may_meet(site, leads(inner)));
+            let branches = [Some(*then), *otherwise].into_iter().flatten();
+            let others = branches.filter(|b| Some(*b) != inner && !found.meet);
+            found.spans.extend(others.map(|b| site.body.stmt(b).span));
         }
         inner = Some(stmt);
     }
     found
+}
+
+/// Whether a thread may wait for others in a part of the kernel, or hear from them there.
+fn may_meet(site: &Site<'_>, part: Span) -> bool {
+    let (db, found) = (site.db, direct(site.db, site.parent));
+    let facts = &found.facts;
+    let meets = [&facts.barriers, &facts.warp_ops, &facts.may_wait, &facts.asm];
+    let inside = |span: &Span| part.contains(*span);
+    let calls = found.calls.iter().filter(|call| inside(&call.span));
+    let of_calls = calls
+        .flat_map(|call| &call.candidates)
+        .map(|called| effects(db, *called));
+    meets.iter().any(|spans| spans.iter().any(inside))
+        || facts.unknown_calls.iter().any(|(_, span)| inside(span))
+        || accesses_in(site, part)
+            .iter()
+            .any(|access| matches!(access.kind, Kind::Atomic { .. }))
+        || of_calls
+            .map(|effects| {
+                [&effects.barriers, &effects.warp, &effects.waits, &effects.unknown].map(|found| found.len())
+            })
+            .any(|found| found.iter().any(|count| *count > 0))
 }

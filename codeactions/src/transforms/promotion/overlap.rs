@@ -15,6 +15,7 @@ use crate::api::assumption::Assumed;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::facts::calls::is_plain_type;
+use crate::facts::of_macro::is_part_of_macro;
 use crate::facts::pure;
 use crate::facts::unlowered::named_unlowered;
 
@@ -331,6 +332,9 @@ impl Guard {
 fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u32) -> Option<String> {
     let site = &chain.site;
     let body = &site.body;
+    if is_part_of_macro(body, expr) {
+        return None;
+    }
     let mut text = site.expr_source(expr).to_owned();
     let start = body.expr(expr).span.start;
     let mut locals = Vec::new();

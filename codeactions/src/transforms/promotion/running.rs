@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::walk::all_in_expr;
 use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
 
 use super::chain::{Chain, Passed, is_wide_integer};
@@ -11,6 +12,7 @@ use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::facts::ctype;
+use crate::facts::of_macro::is_part_of_macro;
 use crate::facts::pure;
 
 /// The running value.
@@ -162,7 +164,18 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
     if !pure::is_immutable_parameter(site.db, site.parent, body, binding) {
         refusals.add(format!("`{name}` is changed"), place);
     }
-    if let Some(part) = not_the_same_early(chain, own) {
+    if is_part_of_macro(body, own) {
+        refusals.add(
+            format!("the next `{name}` comes out of a macro: write the sum where it is passed"),
+            place,
+        );
+    }
+    if let Some(part) = all_in_expr(body, own).into_iter().find(|e| is_parameter(*e)) {
+        refusals.add(
+            format!("what the link adds to `{name}` depends on `{name}` itself"),
+            Some(chain.place(body.expr(part).span)),
+        );
+    } else if let Some(part) = not_the_same_early(chain, own) {
         refusals.add(
             "what the link adds may be another value, or an invalid one, for other threads than the first",
             Some(chain.place(body.expr(part).span)),

@@ -64,6 +64,11 @@ pub fn write<'db>(
     edit: &mut EditBuilder<'db>,
 ) {
     let first = kernels.all.first().map_or("", |kernel| &kernel.name);
+    // Another file may have a kernel of that name, too.
+    let first = match is_of_file(host, kernels) {
+        true => format!("{}_{first}", stem(host)),
+        false => first.to_owned(),
+    };
     let generated = Generated {
         kernel: names.fresh(&format!("{first}_rounds")),
         state: names.fresh(&format!("{first}_state")),
@@ -78,7 +83,7 @@ fn kept(moved: &Moved) -> impl Iterator<Item = &Variable> + Clone {
 }
 
 /// Parameters: what the host passes, and the variables whose last values nobody asks for.
-fn params(moved: &Moved) -> Vec<Param> {
+pub fn params(moved: &Moved) -> Vec<Param> {
     let passed = moved.variables.iter().filter(|v| !v.ends && v.begins).map(|v| Param {
         ty: v.ty.clone(),
         name: v.name.clone(),
@@ -101,7 +106,7 @@ fn write_kernel<'db>(
 ) {
     let function = &host.function;
     let style = edit.style(host.file());
-    let front = function.start as usize;
+    let front = in_front_of_linkage(&function.text, function.start as usize);
     let indent = style::indent_at(&function.text, front).to_owned();
     let column = style::columns(&indent);
     let mut code = String::new();
@@ -125,13 +130,13 @@ fn write_kernel<'db>(
     };
     let mut list = vec![declared(&state, &moved.rounds)];
     list.extend(params(moved).iter().map(|p| declared(&p.ty, &p.name)));
-    let written = function
-        .text
-        .get(front..host.function.name_place().range.start as usize);
-    let shared = written.is_some_and(|head| lex::identifiers(head).any(|word| matches!(word, "inline" | "static")));
     let head = format!(
         "{}__global__ void {}{}(",
-        if shared { "static " } else { "" },
+        if is_inline(host) || is_of_file(host, kernels) {
+            "static "
+        } else {
+            ""
+        },
         bounds(host, kernels, shape),
         generated.kernel
     );
@@ -164,6 +169,41 @@ fn write_kernel<'db>(
     let at = target::above_comment(function.db, host.file(), front);
     let text = format!("{}{indent}", style.fit(&code, &indent));
     edit.insert(host.file(), at as u32, text);
+}
+
+/// Whether the host's function, or one of the kernels, is the file's alone.
+fn is_of_file(host: &HostLoop<'_>, kernels: &Kernels<'_>) -> bool {
+    let is_static = |kernel: &Child<'_>| kernel.item.signature(kernel.db).is_static;
+    host.function.item.signature(host.function.db).is_static || kernels.all.iter().any(is_static)
+}
+
+/// Whether several files may have the host's function.
+fn is_inline(host: &HostLoop<'_>) -> bool {
+    let head = host.source(Span::new(0, host.function.body.stmt(host.stmt).span.start));
+    let head = head.split('(').next().unwrap_or("");
+    lex::identifiers(head).any(|word| matches!(word, "inline" | "constexpr"))
+}
+
+/// The file's name as a part of others.
+fn stem(host: &HostLoop<'_>) -> String {
+    let stem = host.file().path(host.function.db).file_stem();
+    let stem = stem.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = stem.chars().map(letter).collect();
+    match name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("in_{name}"),
+        false => name,
+    }
+}
+
+/// Where a function begins, with the `extern "C"` in front of it.
+fn in_front_of_linkage(text: &str, start: usize) -> usize {
+    let linkage = |text: &str| {
+        let text = text.trim_end();
+        let language = text.strip_suffix(r#""C""#).or_else(|| text.strip_suffix(r#""C++""#))?;
+        Some(language.trim_end().strip_suffix("extern")?.len())
+    };
+    text.get(..start).and_then(linkage).unwrap_or(start)
 }
 
 /// `__launch_bounds__(…) `, where blocks may be so large that they leave a thread less registers than the kernel comes to take.

@@ -229,6 +229,15 @@ impl<'db> HostLoop<'db> {
                 Some(self.function.place(capture.span)),
             );
         }
+        let in_front = self.source(Span::new(0, span.start));
+        let in_front = in_front.rsplit([';', '{', '}']).next().unwrap_or("");
+        let pragma = |word: &&str| matches!(*word, "pragma" | "_Pragma" | "__pragma");
+        if lex::code_words(in_front).iter().any(pragma) {
+            refusals.add(
+                "a pragma in front of the loop is about the loop, which becomes a launch: remove the pragma",
+                Some(self.function.place(span)),
+            );
+        }
         let around = std::iter::successors(self.places.parent(self.stmt), |s| self.places.parent(*s));
         for outer in around.map(|s| &body.stmt(s).kind) {
             if matches!(outer, StmtKind::Unknown { .. } | StmtKind::Preprocessor { .. }) {

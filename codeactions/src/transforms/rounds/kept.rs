@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::walk::{operands, parts};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Type, body};
 
 use super::api;
 use super::host_loop::HostLoop;
+use crate::edit::names::words_with_macros;
 use crate::facts::calls::{VECTORS, is_plain_type, keeps_arguments};
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
@@ -15,7 +17,21 @@ use crate::facts::ctype;
 /// Whether something outside of the loop may keep a variable, which may be read by that then wherever it is. Of each place that names the
 /// variable it has to be known that it only reads a number or a pointer, or assigns one: whatever else there is may keep it.
 pub fn is_kept(host: &HostLoop<'_>, binding: BindingId) -> bool {
-    !keepers(host, binding).is_empty()
+    is_read_at_its_end(host, binding) || !keepers(host, binding).is_empty()
+}
+
+/// Whether an attribute calls a function with the variable's address when its scope ends.
+fn is_read_at_its_end(host: &HostLoop<'_>, binding: BindingId) -> bool {
+    let Function { db, body, .. } = &host.function;
+    let Some((stmt, _)) = body.declaration(binding) else {
+        return false;
+    };
+    // The attribute may stand before the declaration, in it, or in a macro.
+    let before = host.source(Span::new(0, body.stmt(stmt).span.start));
+    let before = before.rsplit([';', '{', '}']).next().unwrap_or("").len() as u32;
+    let declared = Span::new(body.stmt(stmt).span.start - before, body.stmt(stmt).span.end);
+    let words = words_with_macros(*db, host.file(), host.source(declared));
+    ["cleanup", "__cleanup__"].iter().any(|word| words.contains(*word))
 }
 
 /// The places outside of the loop at which something may keep a variable: its names there, and lambdas and what isn't understood.

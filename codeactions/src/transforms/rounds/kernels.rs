@@ -2,23 +2,28 @@
 
 use std::collections::BTreeSet;
 
+use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::facts::effects::{Effects, effects};
+use gridfuse_analysis::facts::effects::{Effects, computes, effects};
 use gridfuse_analysis::facts::launch::Stream;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::walk::all_in_expr;
-use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
+use gridfuse_analysis::hir::{ExprId, ExprKind, Name, body};
 
 use super::api;
+use super::classes::{Own, of_field, of_variable};
 use super::host_loop::HostLoop;
 use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::names::Names;
 use crate::facts::barriers;
+use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::configured::refuse_configured;
+use crate::facts::ctype;
 use crate::facts::instance;
 use crate::facts::movable::{KEPT_BLOCK, KEPT_THREADS};
 use crate::facts::pure;
@@ -26,6 +31,7 @@ use crate::facts::read_only::all_restrict;
 use crate::facts::room::stands_behind;
 use crate::facts::site::Site;
 use crate::transforms::aggregate::{refuse_child, shared_memory};
+use crate::transforms::fission::constant_bytes;
 use crate::transforms::refused_launches::assume_accepted;
 use crate::transforms::self_launch::is_linear;
 
@@ -192,6 +198,9 @@ fn refuse_read_only(kernel: &Child<'_>, found: &Effects, refusals: &mut Refusals
     }
 }
 
+/// Shared memory that any block may have, in bytes.
+const MOST_SHARED: u32 = 48 << 10;
+
 /// The shared memory of several kernels adds up; so does that of several instances of a template.
 fn refuse_shared_memory(host: &HostLoop<'_>, found: &Kernels<'_>, edit: &mut EditBuilder<'_>) {
     let used = |kernel: &Child<'_>| -> Option<FileRange> {
@@ -205,8 +214,16 @@ fn refuse_shared_memory(host: &HostLoop<'_>, found: &Kernels<'_>, edit: &mut Edi
     if instances.len() < 2 {
         return;
     }
+    // It comes on top of what all of them have.
+    let dynamic = host.launches.iter().filter_map(|site| {
+        let bytes = site.launch.config.get(2)?;
+        Some(constant_bytes(site, *bytes).map_or(MOST_SHARED, |bytes| u32::try_from(bytes).unwrap_or(MOST_SHARED)))
+    });
+    let dynamic = dynamic.max().unwrap_or(0);
     for kernel in found.all.iter().filter(|kernel| used(kernel).is_some()) {
-        let others = 48 * 1024 / instances.len() as u32;
+        let others = (MOST_SHARED / instances.len() as u32)
+            .saturating_add(dynamic)
+            .min(MOST_SHARED);
         let function = Function::new(kernel.db, kernel.item);
         if let Some(reason) = shared_memory(&function, others, used(kernel)) {
             edit.assume(reason);
@@ -214,15 +231,64 @@ fn refuse_shared_memory(host: &HostLoop<'_>, found: &Kernels<'_>, edit: &mut Edi
     }
 }
 
-/// Whether an expression reads memory that device code may write.
+/// Whether an expression reads memory that device code, or the host by another name, may write.
 fn reads_memory(host: &HostLoop<'_>, expr: ExprId) -> bool {
     let Function { db, item, body, .. } = &host.function;
-    let managed = |name: &str| matches!(meaning_in(*db, *item, name), Meaning::Global(global) if global.managed);
-    all_in_expr(body, expr).into_iter().any(|e| match &body.expr(e).kind {
-        ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } => true,
-        ExprKind::Name(Name::Other(name)) => managed(name),
-        _ => false,
+    let parts = all_in_expr(body, expr);
+    let taken_apart: Vec<ExprId> = parts
+        .iter()
+        .filter_map(|e| match body.expr(*e).kind {
+            ExprKind::Field { base, .. } => Some(body.strip_parens(base)),
+            _ => None,
+        })
+        .collect();
+    parts.into_iter().any(|e| match &body.expr(e).kind {
+        ExprKind::Field { arrow: false, .. } => of_field(host, e) != Own::Yes,
+        ExprKind::Name(Name::Local(variable)) => {
+            body.binding(*variable).ty.reference
+                || !taken_apart.contains(&e) && of_variable(host, *variable) != Own::Yes
+        }
+        ExprKind::Call { name, .. } => !name.as_deref().is_some_and(|name| reads_nothing(*db, *item, name, 0)),
+        kind => reads_memory_itself(*db, *item, kind),
     })
+}
+
+/// The same of an expression by itself, in a function's body.
+fn reads_memory_itself(db: &dyn Db, function: FunctionItem<'_>, kind: &ExprKind) -> bool {
+    match kind {
+        ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } => true,
+        ExprKind::Name(Name::Other(name)) => {
+            matches!(meaning_in(db, function, name), Meaning::Global(global) if global.managed)
+        }
+        _ => false,
+    }
+}
+
+/// Calls in calls that are followed.
+const MAX_DEPTH: u32 = 8;
+
+/// Whether what a function calls by this name computes from the values of its arguments, and from variables of the host's that no pointer
+/// leads to.
+fn reads_nothing(db: &dyn Db, function: FunctionItem<'_>, name: &str, depth: u32) -> bool {
+    if computes(db, function, name) {
+        return true;
+    }
+    let functions = functions_in(db, function, name);
+    let alone = |called: FunctionItem<'_>| {
+        let body = body(db, called);
+        let values = body.params.iter().all(|param| {
+            let ty = &body.binding(*param).ty;
+            !ty.reference && (is_plain_type(&ctype::normalize(&ty.base)) || ty.base == "dim3")
+        });
+        let reads = |kind: &ExprKind| match kind {
+            ExprKind::Call { name, .. } => !name
+                .as_deref()
+                .is_some_and(|name| reads_nothing(db, called, name, depth + 1)),
+            kind => reads_memory_itself(db, called, kind),
+        };
+        values && called.has_body(db) && !body.exprs.iter().any(|expr| reads(&expr.kind))
+    };
+    depth < MAX_DEPTH && !functions.is_empty() && functions.into_iter().all(alone)
 }
 
 /// Whether an expression has another value in another round.

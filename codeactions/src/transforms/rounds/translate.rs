@@ -515,6 +515,10 @@ impl<'db> Translation<'_, 'db> {
                 );
                 None
             }
+            Meaning::Global(global) if global.constant => {
+                self.refuse(format!("`{name}` is constant: take its `const` away"), span);
+                None
+            }
             Meaning::Global(global) if global.device || global.managed => {
                 let address = if global.dims == 0 { "&" } else { "" };
                 Some(format!("{address}{name}"))
@@ -684,7 +688,12 @@ impl<'db> Translation<'_, 'db> {
         }
         self.outside(arg, site.facts.statement);
         let generic = &kernel.item.signature(kernel.db).template_names;
-        let ty = format!("{}{}", param.ty.text, "*".repeat(usize::from(param.ty.pointers)));
+        // Of a pointer to pointers, each may be constant.
+        let written = param.field.strip_suffix(param.name.as_str()).map(str::trim_end);
+        let ty = match written.filter(|_| param.ty.pointers > 1) {
+            Some(written) => written.to_owned(),
+            None => format!("{}{}", param.ty.text, "*".repeat(usize::from(param.ty.pointers))),
+        };
         if lex::identifiers(&ty).any(|word| generic.iter().any(|name| name == word)) {
             let what = self.host.flat(arg);
             self.refuse(

@@ -21,7 +21,8 @@ use crate::measure::kernel::Sources;
 use crate::measure::report::Report;
 use crate::measure::served::{self, Message, Unsaved};
 use crate::measure::{
-    HandWritten, Progress, Recipe, Reports, Request, fingerprint, html, markdown, measure, process, targets,
+    HandWritten, Progress, Recipe, Reports, Request, Share, fingerprint, html, join, markdown, measure, process,
+    targets,
 };
 
 /// Arguments of `measure`.
@@ -44,6 +45,12 @@ pub struct MeasureArgs {
     /// Compare a program of your own, too: FILE takes the place of the measured file
     #[arg(long, value_name = "NAME=FILE", value_parser = HandWritten::parse)]
     also: Vec<HandWritten>,
+    /// Compare a share of the rewrites only: 2/4 is the second of four, which other machines or jobs measure
+    #[arg(long, value_name = "K/N", value_parser = Share::parse)]
+    share: Option<Share>,
+    /// Put the reports (--json) of all shares together, and measure nothing
+    #[arg(long, value_name = "REPORT", num_args = 1.., conflicts_with_all = ["share", "scaffold", "write_main", "served"])]
+    join: Vec<PathBuf>,
     /// Option of a rewrite
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = super::rewrite::setting)]
     set: Vec<(String, String)>,
@@ -69,6 +76,8 @@ pub fn run(args: &MeasureArgs, out: &mut dyn Write) -> CliResult {
     end_on_interrupt();
     let result = if args.served {
         serve(args)
+    } else if !args.join.is_empty() {
+        joined(args)
     } else {
         with_spinner(|progress| report(args, &Unsaved::new(), progress))
     };
@@ -178,6 +187,47 @@ fn serve(args: &MeasureArgs) -> Result<Measurement, CliError> {
     )
 }
 
+/// What the shares of a measurement have found out.
+fn joined(args: &MeasureArgs) -> Result<Measurement, CliError> {
+    let read = |path: &PathBuf| {
+        let name = path.display().to_string();
+        let text = std::fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+        let report = serde_json::from_slice(&text)
+            .map_err(|error| format!("{name} is no report of `gridfuse measure --json`: {error}"))?;
+        Ok((name, report))
+    };
+    let reports = args.join.iter().map(read).collect::<Result<_, String>>()?;
+    let report = join(reports)?;
+    let project = args.program.load(&Unsaved::new())?;
+    let file = canonical(&args.program.file)?;
+    let shown = project.show(&file);
+    if report.file != shown {
+        return Err(format!("these are reports of {}, and not of {shown}", report.file).into());
+    }
+    let (fingerprint, functions) = measured_code(&project, &file, within(args, &project)?);
+    Ok(Measurement {
+        report,
+        fingerprint,
+        functions,
+    })
+}
+
+/// The fingerprint of a program, and the functions whose launches are rewritten.
+fn measured_code(project: &Project, path: &Path, within: Option<TextRange>) -> (u64, Vec<String>) {
+    let Some(file) = project.host.file(path) else {
+        return (0, Vec::new());
+    };
+    let db = project.host.db();
+    let launches = targets(project, path, within);
+    let names = launches
+        .places
+        .iter()
+        .filter_map(|launch| function_at(db, file, launch.start));
+    let mut names: Vec<String> = names.map(|function| function.name(db).to_owned()).collect();
+    names.dedup();
+    (fingerprint::of_program(db, file), names)
+}
+
 fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Result<Measurement, CliError> {
     let project = args.program.load(unsaved)?;
     let file = canonical(&args.program.file)?;
@@ -191,28 +241,23 @@ fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Resu
     };
     let within = at.or(host.as_ref().and_then(|host| host.within));
     let recipes = recipes(args, targets(&project, &file, within).are_collected)?;
+    let also = also(args, &recipes)?;
+    let in_share = |number: usize| args.share.is_none_or(|share| share.has(number));
+    let count = recipes.len();
+    let recipes = recipes.into_iter().enumerate().filter(|(number, _)| in_share(*number));
+    let also = also
+        .into_iter()
+        .enumerate()
+        .filter(|(number, _)| in_share(count + number));
     let request = Request {
         within,
-        also: also(args, &recipes)?,
-        recipes,
+        also: also.map(|(_, own)| own).collect(),
+        recipes: recipes.map(|(_, recipe)| recipe).collect(),
         set: args.set.clone(),
         host,
         ..args.program.request(&project)?
     };
-    let (fingerprint, functions) = match project.host.file(&request.file) {
-        Some(file) => {
-            let db = project.host.db();
-            let launches = targets(&project, &request.file, request.within);
-            let names = launches
-                .places
-                .iter()
-                .filter_map(|launch| function_at(db, file, launch.start));
-            let mut names: Vec<String> = names.map(|function| function.name(db).to_owned()).collect();
-            names.dedup();
-            (fingerprint::of_program(db, file), names)
-        }
-        None => (0, Vec::new()),
-    };
+    let (fingerprint, functions) = measured_code(&project, &request.file, request.within);
     let mut texts = unsaved.clone();
     texts.extend(request.host.iter().map(|host| (host.path.clone(), host.text.clone())));
     let load = || {

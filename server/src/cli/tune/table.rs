@@ -27,10 +27,7 @@ pub fn print(report: &TuneReport, out: &mut dyn Write) -> Result<(), CliError> {
     }
     table.print(out)?;
     let found = &report.search;
-    let gpus = match report.gpus {
-        1 => report.machine.gpu.clone(),
-        gpus => format!("{gpus} × {}", report.machine.gpu),
-    };
+    let gpus = report.machine.times(report.gpus);
     let resumed = match found.resumed {
         0 => String::new(),
         resumed => format!(", {resumed} of them known from an interrupted search"),

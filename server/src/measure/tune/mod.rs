@@ -16,7 +16,7 @@ mod sweep;
 mod workshop;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,7 @@ use self::space::{Point, rewrite_on};
 use self::state::{Key, Saved, State};
 use self::workshop::{CloseOnDrop, Program, Workshop};
 use super::build::Compiler;
+use super::gpus::Gpus;
 use super::instrument::{Sites, launching_kernels};
 use super::probe::probe;
 use super::report::{Agreement, Outcome, Run, median};
@@ -108,23 +109,18 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
     let sent = send_inputs(&place, &project, request, scratch.path(), progress)?;
     progress.tell(0, "looking for a GPU");
     let found = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?;
-    let devices = devices(&found.alike, &place.visible_devices());
+    let gpus = Gpus::new(&found, &place, scratch.path())?;
     let key = key(tuning, &project, &compiler, &found.machine.gpu);
     let show = project.shower();
-    let directories = directories(scratch.path(), devices.len())?;
-    let runners: Vec<Runner<'_>> = devices
-        .iter()
-        .zip(&directories)
-        .map(|(device, directory)| Runner {
-            request,
-            place: &place,
-            scratch: directory,
-            original: &original.plain,
-            directory: sent.as_deref().or(home_of(&project, request)),
-            show: &show,
-            device: device.as_deref(),
-        })
-        .collect();
+    let runners = gpus.runners(Runner {
+        request,
+        place: &place,
+        scratch: scratch.path(),
+        original: &original.plain,
+        directory: sent.as_deref().or(home_of(&project, request)),
+        show: &show,
+        device: None,
+    });
     let Some(first) = runners.first() else {
         return Err("internal error: there is nothing to run programs on; please report it".to_owned());
     };
@@ -203,17 +199,6 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         functions,
         changes: applied.changes,
     })
-}
-
-/// A directory for the programs of each GPU.
-fn directories(scratch: &Path, count: usize) -> Result<Vec<PathBuf>, String> {
-    let number = |number| {
-        let directory = scratch.join(format!("gpu-{number}"));
-        let created = std::fs::create_dir_all(&directory);
-        created.map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
-        Ok(directory)
-    };
-    (0..count).map(number).collect()
 }
 
 /// Where the search is kept, and what is known from one that was cut short.
@@ -313,28 +298,6 @@ fn save(state: Option<&State>, tried: &Tries, swept: &Tries, ledger: &Ledger) ->
     state
         .save(tried, swept, search, sweep)
         .map_err(|error| format!("cannot remember the search: {error}"))
-}
-
-/// What programs get as CUDA_VISIBLE_DEVICES, one for each GPU; a single one needs none.
-fn devices(alike: &[usize], visible: &str) -> Vec<Option<String>> {
-    if alike.len() < 2 {
-        return vec![None];
-    }
-    let named: Vec<&str> = visible
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-        .collect();
-    alike
-        .iter()
-        .map(|number| {
-            Some(
-                named
-                    .get(*number)
-                    .map_or_else(|| number.to_string(), |name| (*name).to_owned()),
-            )
-        })
-        .collect()
 }
 
 /// What the search depends on.

@@ -2,22 +2,17 @@
 
 use gridfuse_analysis::base::preprocess::MacroState;
 use gridfuse_analysis::hir::macros::macro_at;
-use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
+use gridfuse_analysis::hir::walk::all_stmts;
 use gridfuse_analysis::hir::{ExprId, StmtId};
 
 use super::Translation;
 use crate::edit::lex;
+use crate::facts::of_macro::is_part_of_macro;
 
 impl Translation<'_, '_> {
     /// Refuses an expression that is a part of what a macro stands for: the text at its place says more.
     pub(super) fn refuse_part_of_macro(&mut self, expr: ExprId) {
-        let own = self.body.expr(expr);
-        if !own.from_macro {
-            return;
-        }
-        let inner = all_in_expr(self.body, expr);
-        let mut others = (0..self.body.exprs.len() as u32).map(ExprId);
-        if others.any(|other| self.span(other) == own.span && !inner.contains(&other)) {
+        if is_part_of_macro(self.body, expr) {
             self.refuse_macro(expr);
         }
     }

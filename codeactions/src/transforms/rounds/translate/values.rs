@@ -1,6 +1,5 @@
 //! Values, places and effects: what device code computes as the host did, and what the host passes.
 
-use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{GlobalItem, items};
@@ -10,6 +9,7 @@ use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
 use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtId, Storage};
 
 use super::super::api;
+use super::super::classes::{Own, class_named, is_reference, of_field, of_variable};
 use super::super::early;
 use super::super::host_loop::HostLoop;
 use super::super::kept;
@@ -26,6 +26,7 @@ use crate::facts::child::copies_plainly;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
 use crate::facts::pure;
+use crate::runtime::is_header;
 
 impl Translation<'_, '_> {
     /// A parameter for what the host knows.
@@ -156,7 +157,23 @@ impl Translation<'_, '_> {
             );
         }
         let parts = all_in_expr(self.body, expr);
-        if let Some(field) = parts.iter().find(|e| self.may_refer(**e)) {
+        // Of an object that is taken apart its fields are read alone.
+        let taken_apart: Vec<ExprId> = parts
+            .iter()
+            .filter_map(|e| match self.body.expr(*e).kind {
+                ExprKind::Field { base, .. } => Some(self.body.strip_parens(base)),
+                _ => None,
+            })
+            .collect();
+        let own = |e: &ExprId| match self.body.expr(*e).kind {
+            _ if taken_apart.contains(e) => Own::Yes,
+            ExprKind::Field { .. } => of_field(self.host, *e),
+            ExprKind::Name(Name::Local(variable)) if !self.body.binding(variable).ty.reference => {
+                of_variable(self.host, variable)
+            }
+            _ => Own::Yes,
+        };
+        if let Some(field) = parts.iter().find(|e| own(e) == Own::No) {
             let what = self.host.flat(*field);
             self.refuse(
                 format!(
@@ -166,6 +183,7 @@ impl Translation<'_, '_> {
             );
         }
         let shared = parts.into_iter().any(|e| match &self.body.expr(e).kind {
+            _ if own(&e) == Own::Unknown => true,
             ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } => true,
             ExprKind::Name(Name::Local(b)) => self.body.binding(*b).ty.reference,
             ExprKind::Name(Name::Other(name)) => !self.is_constant_name(name),
@@ -194,8 +212,7 @@ impl Translation<'_, '_> {
         let binding = self.host.local(*base).filter(|b| !self.host.changes(*b))?;
         let own = self.body.binding(binding);
         let db = self.host.function.db;
-        let mut files = included_files(db, self.host.file()).iter();
-        let class = files.find_map(|file| items(db, *file).types.iter().find(|class| class.name == own.ty.base))?;
+        let class = class_named(db, self.host.file(), &own.ty.base)?;
         let declared = class
             .fields
             .iter()
@@ -213,24 +230,6 @@ impl Translation<'_, '_> {
         fits.then_some(binding)
     }
 
-    /// Whether an expression is a field of an object whose class has references, or is the function's own.
-    fn may_refer(&self, expr: ExprId) -> bool {
-        let ExprKind::Field { base, .. } = &self.body.expr(expr).kind else {
-            return false;
-        };
-        let Some(binding) = self.host.local(*base) else {
-            return false;
-        };
-        let name = &self.body.binding(binding).ty.base;
-        let db = self.host.function.db;
-        let mut files = included_files(db, self.host.file()).iter();
-        let has_references = |file: &SourceFile| {
-            let mut named = items(db, *file).types.iter().filter(|class| class.name == *name);
-            named.any(|class| class.fields.iter().any(is_reference))
-        };
-        self.body.declared.contains(name) || files.any(has_references)
-    }
-
     /// The kernel gets a copy of a struct.
     pub(super) fn copy_object(&mut self, binding: BindingId, span: Span) {
         variables::refuse_built_in(self.host, binding, self.refusals);
@@ -246,7 +245,7 @@ impl Translation<'_, '_> {
     /// Whether a name is a constant that device code may use.
     pub(super) fn is_constant_name(&self, name: &str) -> bool {
         match meaning_in(self.host.function.db, self.host.function.item, name) {
-            Meaning::Enumerator(_) => true,
+            Meaning::Enumerator(_) => !asks_for_the_side(self.host),
             Meaning::Global(global) => is_constant_global(self.host, &global, 0),
             _ => constant(name),
         }
@@ -289,7 +288,10 @@ impl Translation<'_, '_> {
                 .collect();
             named.is_empty() || named.iter().any(|b| self.host.changes(*b))
         };
-        let own_type = |name: &str| self.body.declared.contains(name);
+        let sides = asks_for_the_side(self.host);
+        let may_differ = |name: &str| sides && !is_plain_type(name) && name != "sizeof";
+        let own_type =
+            |name: &str| may_differ(name) || self.body.declared.contains(name) || NAMES_OF_FUNCTIONS.contains(&name);
         lex::identifiers(source)
             .find(|name| !known(name) || own_type(name))
             .map(str::to_owned)
@@ -732,10 +734,22 @@ fn is_number_or_pointer((ty, name): &(String, String)) -> bool {
     name.contains('*') || ty.ends_with('*') || is_plain_type(ty) || is_plain_type(&ctype::normalize(ty))
 }
 
-/// Whether a field, by its type and name as they are written, is a reference.
-fn is_reference((ty, name): &(String, String)) -> bool {
-    ty.contains('&') || name.contains('&')
+/// Whether the program says other things to the compiler of the host and to that of the device, so that a constant, or the size of a type,
+/// may be another one there.
+fn asks_for_the_side(host: &HostLoop<'_>) -> bool {
+    let db = host.function.db;
+    let mut files = included_files(db, host.file()).iter();
+    files.any(|file| !is_header(db, *file) && lex::identifiers(&file.text(db)).any(|word| word == "__CUDA_ARCH__"))
 }
+
+/// What names the function in which it stands.
+const NAMES_OF_FUNCTIONS: [&str; 5] = [
+    "__func__",
+    "__FUNCTION__",
+    "__PRETTY_FUNCTION__",
+    "__builtin_FUNCTION",
+    "source_location",
+];
 
 /// Whether a variable is a constant that the compiler knows, and so device code does: one whose initialiser is made of such. What a
 /// function computes is none: when the program starts, the host's variable gets it.
