@@ -493,6 +493,14 @@ dim3 smaller(dim3 a, dim3 b) { return dim3(std::min(a.x, b.x), std::min(a.y, b.y
         launch: r#"parent<<<2, smaller(dim3(16, @), dim3(64, 4))>>>(o);"#,
         flat: false,
     },
+    Shape {
+        name: "part_by_reference_beside_unseen",
+        before: r#"#include "missing.h"
+template <class T> void set(T& x) { x = @; }"#,
+        behind: "",
+        launch: r#"dim3 a(16); set(a.y); parent<<<2, a>>>(o);"#,
+        flat: false,
+    },
 ];
 
 fn launchers(shape: &Shape, second: &str) -> Launchers {

@@ -197,6 +197,7 @@ impl<'db> Search<'db> {
     fn given_away(&mut self, body: &Body, binding: BindingId, changed: bool) {
         let mut assigned = HashSet::new();
         let mut to_methods = HashSet::new();
+        let mut to_functions = HashSet::new();
         for expr in &body.exprs {
             match &expr.kind {
                 ExprKind::Assign { place, .. } => {
@@ -206,6 +207,16 @@ impl<'db> Search<'db> {
                     if matches!(body.expr(body.strip_parens(*callee)).kind, ExprKind::Field { .. }) =>
                 {
                     to_methods.extend(args.iter().map(|arg| body.strip_parens(*arg)));
+                }
+                // Where a header is missing another function of that name may be meant, but nobody says so.
+                ExprKind::Call {
+                    name: Some(name), args, ..
+                } => {
+                    let given = args
+                        .iter()
+                        .enumerate()
+                        .filter(|(index, _)| self.takes_reference(name, *index));
+                    to_functions.extend(given.map(|(_, arg)| body.strip_parens(*arg)));
                 }
                 _ => {}
             }
@@ -220,11 +231,22 @@ impl<'db> Search<'db> {
                 _ => continue,
             };
             let part = ExprId(index as u32);
-            let given = changed && !assigned.contains(&part) || to_methods.contains(&part);
+            let given =
+                changed && !assigned.contains(&part) || to_methods.contains(&part) || to_functions.contains(&part);
             if given && mentions(body, *base, binding) {
                 self.dims[axis] = true;
             }
         }
+    }
+
+    /// Whether a function of this name that is in sight takes its parameter of this index by a reference that isn't to a constant.
+    fn takes_reference(&self, name: &str, index: usize) -> bool {
+        let functions = functions_named(self.db, self.within.file(self.db), name);
+        functions.into_iter().any(|function| {
+            let body = body(self.db, function);
+            let parameter = body.params.get(index).map(|param| &body.binding(*param).ty);
+            parameter.is_some_and(|ty| ty.reference && !ty.const_base)
+        })
     }
 
     /// What is assigned by a reference or a pointer to a part: `unsigned& y = block.y; y = 4;`.

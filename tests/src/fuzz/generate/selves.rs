@@ -192,13 +192,13 @@ impl Generator {
             let mixed = binary(binary(atom("value"), "+", atom("earlier")), "%", int(97));
             stmts.push(when(inside(), vec![assign(element(), "=", mixed)]));
         }
-        let mut next = vec![
-            atom("items"),
-            atom("moved"),
-            atom("end"),
-            atom("n"),
-            binary(atom("tile"), "+", int(1)),
-        ];
+        // A macro whose parts have no text of their own.
+        let macros = self.random.chance(20);
+        let step = match macros {
+            true => self.sum_by_macro(atom("tile"), int(1)),
+            false => binary(atom("tile"), "+", int(1)),
+        };
+        let mut next = vec![atom("items"), atom("moved"), atom("end"), atom("n"), step];
         let results = self.carried(carry, block, &mut stmts);
         next.extend(results.iter().cloned());
         if unchanged {
@@ -214,7 +214,10 @@ impl Generator {
             "<",
             atom("n"),
         );
-        let mut goes_on = more;
+        let mut goes_on = match macros && self.random.chance(60) {
+            true => self.more_by_macro(block),
+            false => more,
+        };
         if let Some(result) = results.first()
             && self.random.chance(25)
         {
@@ -226,7 +229,19 @@ impl Generator {
         let first = self.first_thread();
         let last = results.first().cloned().unwrap_or_else(|| atom("tile"));
         let ends = assign(index(atom("end"), int(0)), "=", last);
+        // The last write of what the next link reads, which a part of the warp makes while the launching thread waits for it.
+        let apart = block <= 32 && reads_back && self.random.chance(30);
         match self.random.below(3) {
+            _ if apart => {
+                self.feature("branches meet before a link launches");
+                let other = assign(element(), "+=", int(1));
+                stmts.push(Stmt::If {
+                    cond: binary(member(atom("threadIdx"), "x"), "==", int(0)),
+                    then: vec![text("__syncwarp();"), when(goes_on, vec![launch])],
+                    otherwise: vec![when(inside(), vec![other]), text("__syncwarp();")],
+                    braces: true,
+                });
+            }
             0 => {
                 let inner = Stmt::If {
                     cond: goes_on,
@@ -268,6 +283,22 @@ impl Generator {
         self.kernels.push(kernel);
     }
 
+    /// The sum of two numbers, by a macro.
+    fn sum_by_macro(&mut self, a: Expr, b: Expr) -> Expr {
+        self.feature("parts of a link out of a macro");
+        let name = self.fresh("ADD").to_uppercase();
+        self.text(format!("#define {name}(a, b) ((a) + (b))"));
+        call(&name, vec![a, b])
+    }
+
+    /// Whether there is another link, by a macro that says no to the opposite.
+    fn more_by_macro(&mut self, block: i64) -> Expr {
+        self.feature("parts of a link out of a macro");
+        let name = self.fresh("MORE").to_uppercase();
+        self.text(format!("#define {name}(t, n) (!(((t) + 1) * {block} >= (n)))"));
+        call(&name, vec![atom("tile"), atom("n")])
+    }
+
     /// Computes what the next link gets in the place of `before`, and of `highest`.
     fn carried(&mut self, carry: Carry, block: i64, stmts: &mut Vec<Stmt>) -> Vec<Expr> {
         match carry {
@@ -275,6 +306,14 @@ impl Generator {
             Carry::Sum => {
                 let total = self.of_block(block, false);
                 stmts.push(declare("int", "sum", call(&total, vec![atom("value")])));
+                if self.random.chance(15) {
+                    self.feature("what a link adds depends on the sum");
+                    let own = binary(binary(atom("before"), "%", int(3)), "+", atom("sum"));
+                    return vec![binary(atom("before"), "+", own)];
+                }
+                if self.random.chance(15) {
+                    return vec![self.sum_by_macro(atom("before"), atom("sum"))];
+                }
                 let result = if self.random.chance(50) {
                     binary(atom("before"), "+", atom("sum"))
                 } else {
