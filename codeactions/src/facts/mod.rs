@@ -29,7 +29,7 @@ pub(crate) mod launch_errors;
 pub(crate) mod made_from_nothing;
 pub(crate) mod movable;
 pub(crate) mod moved;
-pub mod of_macro;
+pub(crate) mod of_macro;
 pub mod operand;
 pub mod order;
 pub(crate) mod own_name;

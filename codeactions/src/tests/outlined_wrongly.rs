@@ -773,6 +773,8 @@ fn parameters_of_the_kernel() {
 struct Small { int n; int levels[200]; };
 struct Unknown { int n; int levels[LEVELS]; };
 struct A { int x[600]; };
+struct Point { float x, y, z; };
+struct Many { Point at[300]; };
 struct Rows { const int* const* rows; int* const* columns; };
 __global__ void first(A a, int* x) { *x = a.x[0]; }
 __global__ void second(A a, int* x) { *x = a.x[1]; }
@@ -790,6 +792,10 @@ __global__ void spread(const int* const* rows, int* const* columns) { columns[0]
             "first<<<1, 128>>>(a, dist); second<<<1, 128>>>(b, dist);",
         ),
         too_large,
+    );
+    outlined(
+        &program("Many g{}; float* at = &g.at[0].x;", "if (level > 99) break;"),
+        &[],
     );
     outlined(&program("Small g{};", "if (level > g.levels[1]) break;"), &["Small g"]);
     let assumes = outlined(&program("Unknown g{};", "if (level > g.levels[1]) break;"), &[]);
@@ -925,6 +931,7 @@ struct Derived : Inner {};
 template <class T> struct View { T v; };
 struct Alias { Ref n; };
 struct Macro { REF n; };
+struct cudaView { Ref n; };
 struct Plain { int n; float x; };
 struct Nested { Plain b; int* p; };
 "#;
@@ -939,6 +946,7 @@ struct Nested { Plain b; int* p; };
         ("View<int&> s{level};", "s.v"),
         ("Alias s{level};", "s.n"),
         ("Macro s{level};", "s.n"),
+        ("cudaView s{level};", "s.n"),
         ("std::reference_wrapper<int> r(level);", "r"),
         ("auto r = std::ref(level);", "r"),
     ] {

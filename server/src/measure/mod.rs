@@ -291,26 +291,23 @@ fn run_all(
         return Err("internal error: the original was not built; please report it".to_owned());
     };
     let baseline = first.baseline(&original_programs);
-    let queue = Mutex::new(prepared.iter().enumerate().filter_map(|(number, prepared)| {
+    let built = prepared.iter().enumerate().filter_map(|(number, prepared)| {
         let sources = prepared.sources.as_ref().ok()?;
         Some((number, prepared, sources, programs.next()?))
-    }));
+    });
+    // The original is done.
+    let queue = Mutex::new((1..).zip(built));
     let outcomes = Mutex::new(BTreeMap::new());
-    let begun = Mutex::new(0);
     std::thread::scope(|scope| {
         for runner in runners {
             scope.spawn(|| {
                 loop {
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-                    let Some((number, prepared, sources, programs)) = next else {
+                    let Some((done, (number, prepared, sources, programs))) = next else {
                         break;
                     };
-                    {
-                        let mut begun = begun.lock().unwrap_or_else(PoisonError::into_inner);
-                        *begun += 1;
-                        let percent = percent(BUILT, 100, *begun, all);
-                        progress.tell(percent, &format!("running {}", prepared.rewrites));
-                    }
+                    let percent = percent(BUILT, 100, done, all);
+                    progress.tell(percent, &format!("running {}", prepared.rewrites));
                     let outcome = runner.variant(&prepared.rewrites, &programs, &sources.plain, &baseline);
                     let mut outcomes = outcomes.lock().unwrap_or_else(PoisonError::into_inner);
                     outcomes.insert(number, outcome);

@@ -93,8 +93,15 @@ fn both(one: Outcome, other: Outcome) -> Outcome {
         (Outcome::Ran(mut one), Outcome::Ran(other)) => {
             one.times_ms.extend(other.times_ms);
             one.median_ms = median(&one.times_ms).unwrap_or_default();
-            one.errors.extend(other.errors);
-            one.errors.dedup_by(|a, b| (&a.during, &a.name) == (&b.during, &b.name));
+            for error in other.errors {
+                if one
+                    .errors
+                    .iter()
+                    .all(|known| (&known.during, &known.name) != (&error.during, &error.name))
+                {
+                    one.errors.push(error);
+                }
+            }
             Outcome::Ran(one)
         }
         (Outcome::Ran(_), other) => other,

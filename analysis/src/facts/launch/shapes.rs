@@ -196,8 +196,7 @@ impl<'db> Search<'db> {
     /// `changed`: something changes the variable without assigning to it. What a method does with an argument isn't known.
     fn given_away(&mut self, body: &Body, binding: BindingId, changed: bool) {
         let mut assigned = HashSet::new();
-        let mut to_methods = HashSet::new();
-        let mut to_functions = HashSet::new();
+        let mut to_others = HashSet::new();
         for expr in &body.exprs {
             match &expr.kind {
                 ExprKind::Assign { place, .. } => {
@@ -206,7 +205,7 @@ impl<'db> Search<'db> {
                 ExprKind::Call { callee, args, .. }
                     if matches!(body.expr(body.strip_parens(*callee)).kind, ExprKind::Field { .. }) =>
                 {
-                    to_methods.extend(args.iter().map(|arg| body.strip_parens(*arg)));
+                    to_others.extend(args.iter().map(|arg| body.strip_parens(*arg)));
                 }
                 // Where a header is missing another function of that name may be meant, but nobody says so.
                 ExprKind::Call {
@@ -216,7 +215,7 @@ impl<'db> Search<'db> {
                         .iter()
                         .enumerate()
                         .filter(|(index, _)| self.takes_reference(name, *index));
-                    to_functions.extend(given.map(|(_, arg)| body.strip_parens(*arg)));
+                    to_others.extend(given.map(|(_, arg)| body.strip_parens(*arg)));
                 }
                 _ => {}
             }
@@ -231,8 +230,7 @@ impl<'db> Search<'db> {
                 _ => continue,
             };
             let part = ExprId(index as u32);
-            let given =
-                changed && !assigned.contains(&part) || to_methods.contains(&part) || to_functions.contains(&part);
+            let given = changed && !assigned.contains(&part) || to_others.contains(&part);
             if given && mentions(body, *base, binding) {
                 self.dims[axis] = true;
             }

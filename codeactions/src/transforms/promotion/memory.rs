@@ -75,8 +75,11 @@ fn other_branches(site: &Site<'_>) -> OtherBranches {
     };
     let mut inner: Option<StmtId> = None;
     for stmt in site.places.around(site.facts.expr) {
+        let leads = |inner: StmtId| Span::new(site.body.stmt(inner).span.start, site.facts.span.start);
+        if matches!(site.body.stmt(stmt).kind, StmtKind::Switch { .. }) {
+            found.meet |= may_meet(site, leads(stmt));
+        }
         if let StmtKind::If { then, otherwise, .. } = &site.body.stmt(stmt).kind {
-            let leads = |inner: StmtId| Span::new(site.body.stmt(inner).span.start, site.facts.span.start);
             found.meet |= inner.is_some_and(|inner| may_meet(site, leads(inner)));
             let branches = [Some(*then), *otherwise].into_iter().flatten();
             let others = branches.filter(|b| Some(*b) != inner && !found.meet);

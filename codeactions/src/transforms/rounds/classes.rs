@@ -4,8 +4,10 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::facts::effects::computes;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{TypeItem, items};
+use gridfuse_analysis::hir::library::constant;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::walk::all_in_expr;
-use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name};
 
 use super::host_loop::HostLoop;
 use crate::edit::lex;
@@ -38,6 +40,15 @@ pub fn is_reference((ty, name): &(String, String)) -> bool {
     ty.contains('&') || name.contains('&')
 }
 
+/// Of some expressions those of which a field is taken: of such an object its fields are read alone.
+pub fn taken_apart(body: &Body, parts: &[ExprId]) -> Vec<ExprId> {
+    let objects = parts.iter().filter_map(|e| match body.expr(*e).kind {
+        ExprKind::Field { base, .. } => Some(body.strip_parens(base)),
+        _ => None,
+    });
+    objects.collect()
+}
+
 /// Whether a variable of the host's function is read itself.
 pub fn of_variable(host: &HostLoop<'_>, variable: BindingId) -> Own {
     let own = host.function.body.binding(variable);
@@ -61,10 +72,22 @@ fn of_initialiser(host: &HostLoop<'_>, variable: BindingId) -> Own {
     };
     let is_value = |e: ExprId| match &body.expr(e).kind {
         ExprKind::Call { name, .. } => name.as_deref().is_some_and(|name| computes(*db, *item, name)),
-        ExprKind::Construct { ty, .. } => of_type(host, ty, 0) == Own::Yes,
+        ExprKind::Construct { ty, .. } | ExprKind::Cast { ty, .. } => of_type(host, ty, 0) == Own::Yes,
         ExprKind::Name(Name::Local(other)) => *other != variable && of_variable(host, *other) == Own::Yes,
-        ExprKind::Field { .. } | ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => false,
-        _ => true,
+        ExprKind::Name(Name::Other(name)) => match meaning_in(*db, *item, name) {
+            Meaning::Enumerator(_) => true,
+            Meaning::Global(global) => !global.pointer && is_plain_type(&global.base),
+            // What is called, CUDA's own constants.
+            _ => computes(*db, *item, name) || constant(name),
+        },
+        ExprKind::Literal(_)
+        | ExprKind::Paren(_)
+        | ExprKind::Unary(..)
+        | ExprKind::Binary(..)
+        | ExprKind::Logical { .. }
+        | ExprKind::Conditional { .. }
+        | ExprKind::SizeOf => true,
+        _ => false,
     };
     match all_in_expr(body, init).into_iter().all(is_value) {
         true => Own::Yes,
@@ -96,11 +119,11 @@ pub fn of_field(host: &HostLoop<'_>, expr: ExprId) -> Own {
     }
     let mut ty = own.ty.base.clone();
     while let Some(name) = names.pop() {
-        if is_of_cuda(&ty) {
-            return Own::Yes;
-        }
         let Some(class) = class_named(host.function.db, host.file(), &ty) else {
-            return Own::Unknown;
+            return match is_of_cuda(&ty) {
+                true => Own::Yes,
+                false => Own::Unknown,
+            };
         };
         if class.fields.iter().any(is_reference) {
             return Own::No;
@@ -122,11 +145,13 @@ pub fn of_field(host: &HostLoop<'_>, expr: ExprId) -> Own {
 fn of_type(host: &HostLoop<'_>, ty: &str, depth: u32) -> Own {
     let (db, file) = (host.function.db, host.file());
     let name = ty.trim().trim_start_matches("const ").trim_start_matches("struct ");
-    let plain = name.ends_with('*') || is_of_cuda(name) || is_plain_type(&ctype::normalize(name));
-    if plain || ctype::is_integer(db, file, name) {
+    let plain = name.ends_with('*') || is_plain_type(&ctype::normalize(name));
+    // A program may have a class of that name, too.
+    let class = class_named(db, file, name);
+    if plain || ctype::is_integer(db, file, name) || class.is_none() && is_of_cuda(name) {
         return Own::Yes;
     }
-    let class = class_named(db, file, name).filter(|class| class.template_names.is_empty() && class.bases.is_empty());
+    let class = class.filter(|class| class.template_names.is_empty() && class.bases.is_empty());
     let Some(class) = class.filter(|_| depth < MAX_DEPTH) else {
         return Own::Unknown;
     };

@@ -173,15 +173,31 @@ fn write_kernel<'db>(
 
 /// Whether the host's function, or one of the kernels, is the file's alone.
 fn is_of_file(host: &HostLoop<'_>, kernels: &Kernels<'_>) -> bool {
-    let is_static = |kernel: &Child<'_>| kernel.item.signature(kernel.db).is_static;
+    let is_static = |kernel: &Child<'_>| {
+        kernel.item.signature(kernel.db).is_static || in_unnamed_namespace(&kernel.text, kernel.start as usize)
+    };
     host.function.item.signature(host.function.db).is_static || kernels.all.iter().any(is_static)
+}
+
+/// Whether what stands at an offset of a file stands in a namespace without a name.
+fn in_unnamed_namespace(text: &str, offset: usize) -> bool {
+    let words = lex::code_words(text.get(..offset).unwrap_or(""));
+    let mut open = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        match *word {
+            "{" => open.push(at.checked_sub(1).is_some_and(|before| words[before] == "namespace")),
+            "}" => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.contains(&true)
 }
 
 /// Whether several files may have the host's function.
 fn is_inline(host: &HostLoop<'_>) -> bool {
-    let head = host.source(Span::new(0, host.function.body.stmt(host.stmt).span.start));
-    let head = head.split('(').next().unwrap_or("");
-    lex::identifiers(head).any(|word| matches!(word, "inline" | "constexpr"))
+    lex::identifiers(host.source(host.head())).any(|word| matches!(word, "inline" | "constexpr"))
 }
 
 /// The file's name as a part of others.

@@ -147,6 +147,20 @@ impl<'db> HostLoop<'db> {
         span.shift(self.function.start).text(&self.function.text)
     }
 
+    /// What stands in front of the function's name.
+    pub fn head(&self) -> Span {
+        let name = self.function.name_place().range.start;
+        Span::new(0, name.saturating_sub(self.function.start))
+    }
+
+    /// The code between the statement before and an offset in the function, without comments: attributes, pragmas, the words of a declaration.
+    pub fn in_front(&self, offset: u32) -> String {
+        let mut words = lex::code_words(self.source(Span::new(0, offset)));
+        let begins = words.iter().rposition(|word| matches!(*word, ";" | "{" | "}"));
+        words.drain(..begins.map_or(0, |at| at + 1));
+        words.join(" ")
+    }
+
     /// The source of an expression, on one line.
     pub fn flat(&self, expr: ExprId) -> String {
         crate::edit::one_line::one_line(self.function.source(expr))
@@ -171,14 +185,7 @@ impl<'db> HostLoop<'db> {
             let why = format!("`{name}` is a member of a class: move the loop into a function of its own");
             refusals.add(why, Some(self.function.name_place()));
         }
-        let head = Span::new(
-            0,
-            self.function
-                .name_place()
-                .range
-                .start
-                .saturating_sub(self.function.start),
-        );
+        let head = self.head();
         let before = self.function.text.get(..self.function.start as usize).unwrap_or("");
         let line = before.rsplit([';', '{', '}']).next().unwrap_or("");
         let mut specifiers = lex::identifiers(self.source(head)).chain(lex::identifiers(line));
@@ -229,8 +236,7 @@ impl<'db> HostLoop<'db> {
                 Some(self.function.place(capture.span)),
             );
         }
-        let in_front = self.source(Span::new(0, span.start));
-        let in_front = in_front.rsplit([';', '{', '}']).next().unwrap_or("");
+        let in_front = &self.in_front(span.start);
         let pragma = |word: &&str| matches!(*word, "pragma" | "_Pragma" | "__pragma");
         if lex::code_words(in_front).iter().any(pragma) {
             refusals.add(

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::walk::{operands, parts};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Type, body};
@@ -27,10 +26,9 @@ fn is_read_at_its_end(host: &HostLoop<'_>, binding: BindingId) -> bool {
         return false;
     };
     // The attribute may stand before the declaration, in it, or in a macro.
-    let before = host.source(Span::new(0, body.stmt(stmt).span.start));
-    let before = before.rsplit([';', '{', '}']).next().unwrap_or("").len() as u32;
-    let declared = Span::new(body.stmt(stmt).span.start - before, body.stmt(stmt).span.end);
-    let words = words_with_macros(*db, host.file(), host.source(declared));
+    let span = body.stmt(stmt).span;
+    let declared = format!("{} {}", host.in_front(span.start), host.source(span));
+    let words = words_with_macros(*db, host.file(), &declared);
     ["cleanup", "__cleanup__"].iter().any(|word| words.contains(*word))
 }
 

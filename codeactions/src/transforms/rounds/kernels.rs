@@ -12,7 +12,7 @@ use gridfuse_analysis::hir::walk::all_in_expr;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Name, body};
 
 use super::api;
-use super::classes::{Own, of_field, of_variable};
+use super::classes::{Own, of_field, of_variable, taken_apart};
 use super::host_loop::HostLoop;
 use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
@@ -235,13 +235,7 @@ fn refuse_shared_memory(host: &HostLoop<'_>, found: &Kernels<'_>, edit: &mut Edi
 fn reads_memory(host: &HostLoop<'_>, expr: ExprId) -> bool {
     let Function { db, item, body, .. } = &host.function;
     let parts = all_in_expr(body, expr);
-    let taken_apart: Vec<ExprId> = parts
-        .iter()
-        .filter_map(|e| match body.expr(*e).kind {
-            ExprKind::Field { base, .. } => Some(body.strip_parens(base)),
-            _ => None,
-        })
-        .collect();
+    let taken_apart = taken_apart(body, &parts);
     parts.into_iter().any(|e| match &body.expr(e).kind {
         ExprKind::Field { arrow: false, .. } => of_field(host, e) != Own::Yes,
         ExprKind::Name(Name::Local(variable)) => {

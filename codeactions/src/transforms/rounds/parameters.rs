@@ -39,7 +39,8 @@ pub fn refuse_named_as_types(host: &HostLoop<'_>, params: &[Param], refusals: &m
 
 /// Refuses parameters that take more; where that isn't known, takes for granted that they don't.
 pub fn refuse_large<'db>(host: &HostLoop<'db>, params: &[Param], refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
-    let sizes: Vec<Option<u64>> = params.iter().map(|param| bytes(host, &param.ty, 0)).collect();
+    let padded = |(size, align): (u64, u64)| size.checked_add(align - 1);
+    let sizes: Vec<Option<u64>> = params.iter().map(|param| padded(layout(host, &param.ty, 0)?)).collect();
     let known: u64 = sizes
         .iter()
         .flatten()
@@ -71,12 +72,12 @@ pub fn refuse_large<'db>(host: &HostLoop<'db>, params: &[Param], refusals: &mut 
 /// Classes in classes that are looked into.
 const MAX_DEPTH: u32 = 8;
 
-/// At most what a value of a type takes with what stands before it to align it; `None`: not known.
-fn bytes(host: &HostLoop<'_>, ty: &str, depth: u32) -> Option<u64> {
-    const WORD: u64 = 16;
+/// What a value of a type takes, at most, and how it is aligned; `None`: not known.
+fn layout(host: &HostLoop<'_>, ty: &str, depth: u32) -> Option<(u64, u64)> {
+    const POINTER: (u64, u64) = (8, 8);
     let (db, file) = (host.function.db, host.file());
     if ty.contains(['*', '&']) {
-        return Some(WORD);
+        return Some(POINTER);
     }
     let name = ty
         .split_whitespace()
@@ -87,34 +88,30 @@ fn bytes(host: &HostLoop<'_>, ty: &str, depth: u32) -> Option<u64> {
         base: name.clone(),
         ..Type::default()
     };
-    if size_of(&plain).is_some() || ctype::is_integer(db, file, &name) {
-        return Some(WORD);
+    if let Some(known) = size_of(&plain) {
+        return Some(known);
     }
-    if depth == MAX_DEPTH {
-        return None;
+    if ctype::is_integer(db, file, &name) {
+        return Some(POINTER);
     }
-    let class = class_named(db, file, &name)?;
+    let class = class_named(db, file, &name).filter(|_| depth < MAX_DEPTH)?;
     if class.is_enum {
-        return Some(WORD);
+        return Some(POINTER);
     }
     if !class.bases.is_empty() || !class.template_names.is_empty() {
         return None;
     }
-    class.fields.iter().try_fold(WORD, |sum: u64, (ty, declarator)| {
+    let (size, align) = class.fields.iter().try_fold((0, 1), |(at, widest), (ty, declarator)| {
         let count = declarator.split('[').skip(1).try_fold(1, |count: u64, extent| {
             let extent: u64 = extent.split(']').next()?.trim().parse().ok()?;
             count.checked_mul(extent)
         })?;
-        let one = match declarator.contains(['*', '&', '(']) {
-            true => 8,
-            false => match size_of(&Type {
-                base: ty.trim().to_owned(),
-                ..Type::default()
-            }) {
-                Some((size, _)) => size,
-                None => bytes(host, ty, depth + 1)?,
-            },
+        let (size, align) = match declarator.contains(['*', '&', '(']) {
+            true => POINTER,
+            false => layout(host, ty, depth + 1)?,
         };
-        sum.checked_add(one.checked_mul(count)?)
-    })
+        let begins = u64::next_multiple_of(at, align);
+        Some((begins.checked_add(size.checked_mul(count)?)?, align.max(widest)))
+    })?;
+    Some((size.next_multiple_of(align), align))
 }

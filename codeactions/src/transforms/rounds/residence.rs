@@ -29,7 +29,10 @@ pub fn assume(host: &HostLoop<'_>, kernels: &Kernels<'_>, edit: &mut EditBuilder
     let mut files = included_files(db, host.file()).iter();
     let has_streams = files.any(|file| {
         let text = file.text(db);
-        !is_header(db, *file) && lex::identifiers(&text).any(|word| STREAMS.contains(&unqualified(word)))
+        // Large files are searched before they are read word by word.
+        STREAMS.iter().any(|word| text.contains(word))
+            && !is_header(db, *file)
+            && lex::identifiers(&text).any(|word| STREAMS.contains(&unqualified(word)))
     });
     if has_streams {
         edit.assume(assumption::LOOP_ENDS_ALONE.of(Reason {

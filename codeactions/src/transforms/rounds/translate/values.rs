@@ -9,7 +9,7 @@ use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
 use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtId, Storage};
 
 use super::super::api;
-use super::super::classes::{Own, class_named, is_reference, of_field, of_variable};
+use super::super::classes::{Own, class_named, is_reference, of_field, of_variable, taken_apart};
 use super::super::early;
 use super::super::host_loop::HostLoop;
 use super::super::kept;
@@ -157,14 +157,7 @@ impl Translation<'_, '_> {
             );
         }
         let parts = all_in_expr(self.body, expr);
-        // Of an object that is taken apart its fields are read alone.
-        let taken_apart: Vec<ExprId> = parts
-            .iter()
-            .filter_map(|e| match self.body.expr(*e).kind {
-                ExprKind::Field { base, .. } => Some(self.body.strip_parens(base)),
-                _ => None,
-            })
-            .collect();
+        let taken_apart = taken_apart(self.body, &parts);
         let own = |e: &ExprId| match self.body.expr(*e).kind {
             _ if taken_apart.contains(e) => Own::Yes,
             ExprKind::Field { .. } => of_field(self.host, *e),
@@ -739,7 +732,13 @@ fn is_number_or_pointer((ty, name): &(String, String)) -> bool {
 fn asks_for_the_side(host: &HostLoop<'_>) -> bool {
     let db = host.function.db;
     let mut files = included_files(db, host.file()).iter();
-    files.any(|file| !is_header(db, *file) && lex::identifiers(&file.text(db)).any(|word| word == "__CUDA_ARCH__"))
+    files.any(|file| {
+        let text = file.text(db);
+        // Large files are searched before they are read word by word.
+        text.contains("__CUDA_ARCH__")
+            && !is_header(db, *file)
+            && lex::identifiers(&text).any(|word| word == "__CUDA_ARCH__")
+    })
 }
 
 /// What names the function in which it stands.
