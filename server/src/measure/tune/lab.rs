@@ -1,7 +1,7 @@
 //! What a search needs to build, run and compare points, and what it knows of them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use gridfuse_codeactions::api::rewrite::Options;
@@ -93,6 +93,30 @@ pub fn times(tries: &Tries) -> BTreeMap<Point, f64> {
 pub fn is_wrong(tries: &Tries, point: Point) -> bool {
     let agreement = tries.get(&point).and_then(|tried| tried.agreement.as_ref());
     agreement.is_some_and(|agreement| !matches!(agreement, Agreement::Agrees { .. }))
+}
+
+/// Waits until a program is built, and compares what it computes with the original.
+fn check_one(
+    runner: &Runner<'_>,
+    workshop: &Workshop<'_>,
+    program: Program,
+    stage: Stage,
+    original: &Captured,
+) -> Checked {
+    let built = workshop.wait(program);
+    let begin = Instant::now();
+    let checked = built.map(|program| runner.check(&program, original));
+    workshop.ledger.ran(stage, begin.elapsed());
+    let (verdict, launches) = match checked {
+        Ok(Ok((agreement, recording))) => (Ok(agreement), recording.launches),
+        Ok(Err(Outcome::Failed { message, .. })) => (Err(GivenUp::Failed { message }), None),
+        Ok(Err(_)) => (Err(GivenUp::Slow), None),
+        Err(failure) => {
+            let message = failure.message;
+            (Err(GivenUp::NotBuilt { message }), None)
+        }
+    };
+    Checked { verdict, launches }
 }
 
 impl Lab<'_> {
@@ -344,28 +368,31 @@ impl Lab<'_> {
                 programs.push((*point, program));
             }
         }
-        let mut all = Vec::new();
-        for (point, program) in programs {
-            let Some(runner) = self.runners.first() else { continue };
-            let built = self.workshop.wait(program);
-            let begin = Instant::now();
-            let checked = built.map(|program| runner.check(&program, original));
-            self.ledger.ran(stage, begin.elapsed());
-            if process::given_up() {
-                return Err("given up".to_owned());
+        let workshop = self.workshop;
+        let queue = Mutex::new(VecDeque::from(programs));
+        let all = Mutex::new(Vec::new());
+        // Each GPU takes the next one as soon as it's done with another.
+        std::thread::scope(|scope| {
+            for runner in self.runners {
+                scope.spawn(|| {
+                    loop {
+                        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                        let Some((point, program)) = next else { return };
+                        if process::given_up() {
+                            return;
+                        }
+                        let checked = check_one(runner, workshop, program, stage, original);
+                        all.lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push((point, checked));
+                    }
+                });
             }
-            let (verdict, launches) = match checked {
-                Ok(Ok((agreement, recording))) => (Ok(agreement), recording.launches),
-                Ok(Err(Outcome::Failed { message, .. })) => (Err(GivenUp::Failed { message }), None),
-                Ok(Err(_)) => (Err(GivenUp::Slow), None),
-                Err(failure) => {
-                    let message = failure.message;
-                    (Err(GivenUp::NotBuilt { message }), None)
-                }
-            };
-            all.push((point, Checked { verdict, launches }));
+        });
+        if process::given_up() {
+            return Err("given up".to_owned());
         }
-        Ok(all)
+        Ok(all.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The points that were compared, and those with which something is wrong.
