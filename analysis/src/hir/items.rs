@@ -219,6 +219,8 @@ pub struct TypeItem {
     pub implicit: String,
     /// Its static constants as (type as written, name).
     pub constants: Vec<(String, String)>,
+    /// A field of it is `mutable`: it changes in constant objects, too.
+    pub mutable: bool,
     /// Members of it may share storage: it is a union, or there is one in it.
     pub shares_storage: bool,
     /// Names of its members that are no functions: fields, constants, types, aliases, enumerators.

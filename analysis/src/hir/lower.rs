@@ -454,6 +454,7 @@ impl Lowering<'_> {
         binding.ty = self.seen_through(binding.ty);
         // Through it the variable may be changed after all.
         binding.ty.const_base &= !(binding.ty.reference && self.casts_const_away);
+        binding.ty.const_base &= !(binding.ty.pointers == 0 && self.may_change_though_constant(&binding.ty.base));
         let id = BindingId(self.body.bindings.len() as u32);
         if !binding.name.is_empty()
             && let Some(scope) = self.scopes.last_mut()
@@ -470,6 +471,12 @@ impl Lowering<'_> {
         }
         self.body.bindings.push(binding);
         id
+    }
+
+    /// A constant object of this type may change: of a class in sight with a mutable field, or of one that the function declares itself.
+    fn may_change_though_constant(&self, base: &str) -> bool {
+        crate::base::words::words(base)
+            .any(|word| self.names.mutable.contains(word) || self.local_types.get(word).is_some_and(|class| *class))
     }
 
     pub(super) fn lookup(&self, name: &str) -> Option<BindingId> {

@@ -222,7 +222,7 @@ fn named_in(db: &dyn Db, file: SourceFile) -> Box<[Word]> {
 }
 
 /// The files in which the unqualified name of a function is mentioned, in the order of their paths.
-pub(crate) fn files_mentioning<'db>(db: &'db dyn Db, name: &str) -> &'db [SourceFile] {
+pub fn files_mentioning<'db>(db: &'db dyn Db, name: &str) -> &'db [SourceFile] {
     files_by_name(db)
         .get(&Word::new(name))
         .map(Vec::as_slice)

@@ -28,7 +28,7 @@ pub mod number_types;
 pub(crate) mod outline;
 mod outline_classes;
 pub mod plain_types;
-pub(crate) mod reference_names;
+pub mod reference_names;
 pub mod related;
 pub mod resolve;
 pub mod runtime_header;

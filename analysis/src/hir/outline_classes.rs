@@ -116,6 +116,7 @@ impl Collector<'_> {
                     let is = |word: &str| crate::base::words::words(head).any(|w| w == word);
                     let variable = !head.contains(['(', '*', '&']);
                     let constant = variable && is("static") && (is("const") || is("constexpr"));
+                    item.mutable |= is("mutable");
                     let mut cursor = child.walk();
                     for name in child.children_by_field_name("declarator", &mut cursor) {
                         if constant {
@@ -174,6 +175,7 @@ impl Collector<'_> {
             fields: Vec::new(),
             implicit: String::new(),
             constants: Vec::new(),
+            mutable: false,
             shares_storage: includes_inside || crate::base::words::words(self.text(node)).any(|word| word == "union"),
             members: BTreeSet::new(),
             guarded: node.kind() == "class_specifier"

@@ -41,7 +41,7 @@ pub(crate) fn may_be_a_reference(db: &dyn Db, file: SourceFile, ty: &str) -> boo
 }
 
 /// Whether a type, as it is written in `file`, may be a reference or a class that holds one.
-pub(crate) fn may_hold_a_reference(db: &dyn Db, file: SourceFile, ty: &str) -> bool {
+pub fn may_hold_a_reference(db: &dyn Db, file: SourceFile, ty: &str) -> bool {
     let leading = leading(db, file);
     leads(visible_names(db, file), &leading.held, ty)
 }

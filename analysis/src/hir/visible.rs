@@ -9,7 +9,7 @@ use crate::base::parse::masked;
 use crate::base::preprocess::{MacroItem, MacroState, preprocessed};
 use crate::base::words::words;
 use crate::hir::included::included_files;
-use crate::hir::items::{FunctionItem, GlobalItem, items};
+use crate::hir::items::{FunctionItem, GlobalItem, TypeItem, items};
 use crate::hir::made_items::{made_by_includers, renamed_by_macros};
 use crate::hir::names::{also_stands_for, unqualified};
 use crate::hir::word::{Word, WordSet};
@@ -41,6 +41,9 @@ pub struct Names {
     pub constant_macros: HashSet<String>,
     /// Names of classes, structs, unions and enums.
     pub types: HashSet<String>,
+    /// Names of classes, and of what stands for them, of which a constant object may change: they have a `mutable` field, or one of such a
+    /// class, or are derived from one.
+    pub mutable: HashSet<String>,
     /// Type aliases: name → what they stand for; where there are several, all of it, with [`EITHER`](crate::hir::names::EITHER) between.
     pub aliases: HashMap<String, String>,
 }
@@ -106,6 +109,13 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
     let names = found.functions.keys().chain(found.globals.keys()).map(String::as_str);
     let renamed = renamed_by_macros(db, files, names);
     found.blanked.extend(&renamed);
+    // A constant object of a class with a mutable field is none.
+    let mutable = &visible_names(db, file).mutable;
+    if !mutable.is_empty() {
+        for global in found.globals.values_mut() {
+            global.constant &= !words(&global.base).any(|word| mutable.contains(word));
+        }
+    }
     found
 }
 
@@ -152,5 +162,29 @@ pub fn visible_names(db: &dyn Db, file: SourceFile) -> Names {
             also_stands_for(found.aliases.entry(name.clone()).or_default(), target);
         }
     }
+    found.mutable = mutable(db, file, &found.aliases);
     found
+}
+
+/// See [`Names::mutable`].
+fn mutable(db: &dyn Db, file: SourceFile, aliases: &HashMap<String, String>) -> HashSet<String> {
+    let files = included_files(db, file).iter();
+    let classes: Vec<_> = files.flat_map(|file| &items(db, *file).types).collect();
+    let mut found: HashSet<String> = HashSet::new();
+    if !classes.iter().any(|class| class.mutable) {
+        return found;
+    }
+    loop {
+        let before = found.len();
+        let names_one = |text: &str| words(text).any(|word| found.contains(word));
+        let inside = |class: &TypeItem| class.fields.iter().any(|(ty, _)| names_one(ty)) || names_one(&class.bases);
+        let of_classes = classes.iter().filter(|class| class.mutable || inside(class));
+        let of_aliases = aliases.iter().filter(|(_, target)| names_one(target));
+        let names = of_classes.map(|class| class.name.clone());
+        let more: Vec<String> = names.chain(of_aliases.map(|(name, _)| name.clone())).collect();
+        found.extend(more);
+        if found.len() == before {
+            return found;
+        }
+    }
 }

@@ -119,7 +119,8 @@ message says so, and the parent is stopped where there is less.";
 
     LOOP_ENDS_ALONE: "loop-ends-alone", "The loop ends without other streams", "\
 The loop becomes one grid, which keeps its multiprocessors until the loop ends. Work of other streams may have to wait that long. If the loop
-ends only when such work has run, neither goes on. Check that the condition of the loop depends on its own kernels alone.";
+ends only when such work has run, or such work ends only when the loop runs, neither goes on. Check that the loop depends on its own kernels
+alone, and that no kernel of another stream waits for it.";
 
     GRAPH_INSTANTIATED_ONCE: "graph-instantiated-once", "A graph is instantiated once at a time", "\
 A graph captures the launch, and with it the memory that the rewritten launch has. Two instances of the graph, or a graph of which it is
@@ -175,6 +176,11 @@ the message names. Load it in the ordinary way, without `__ldg` and `__restrict_
 The loop moves to the device, with a copy of each variable that it changes. If a reference names the same variable as another name, or memory
 that the kernels use, the copies don't see each other's changes. Check what the callers pass to it. Pass a value, or
 use a local variable in the loop, and nothing is assumed.";
+
+    SHARED_POINTERS: "shared-pointers", "The device can use what the host points to", "\
+The loop moves to the device, and with it what the host reads and writes through a pointer. A kernel of the loop gets the same pointer, but it
+may never use it. If the memory is the host's alone, from `malloc` for example, the rewritten loop fails. Check that it comes from
+`cudaMallocManaged` or `cudaMallocHost`. If the function allocates it so itself, nothing is assumed.";
 
     UNCHANGED_VALUES: "unchanged-values", "Nothing changes what the host reads in each round", "\
 The host reads this value in each round of the loop. The rewritten loop runs on the device, with the value from before the loop. If a kernel

@@ -212,8 +212,30 @@ pub fn refuse_unseen(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals
     refusals.add(text, Some(child.place()));
 }
 
-/// The offset in front of the comment lines directly above `at`, which start a line.
+/// The offset in front of the comment lines and the pragmas directly above `at`, which start a line.
 pub fn above_comment(db: &dyn Db, file: SourceFile, at: usize) -> usize {
+    let mut first = above_comments_alone(db, file, at);
+    let text = &file.text(db);
+    while let Some(pragma) = pragma_above(text, first) {
+        first = above_comments_alone(db, file, pragma);
+    }
+    first
+}
+
+/// Where the line above one begins, behind its indentation, if it's a pragma, which is about what follows it.
+fn pragma_above(text: &str, at: usize) -> Option<usize> {
+    let line = style::line_start(text, at);
+    let above = style::line_start(text, line.checked_sub(1)?);
+    let written = text.get(above..line)?.trim();
+    let directive = written.strip_prefix('#').map(str::trim_start);
+    let pragma = match directive.and_then(|directive| directive.strip_prefix("pragma")) {
+        Some(rest) => !rest.trim_start().starts_with("once"),
+        None => written.starts_with("_Pragma"),
+    };
+    pragma.then(|| above + style::indent_at(text, above).len())
+}
+
+fn above_comments_alone(db: &dyn Db, file: SourceFile, at: usize) -> usize {
     let text = &file.text(db);
     let line = style::line_start(text, at);
     if text.get(line..at).is_none_or(|t| !t.trim().is_empty()) {

@@ -15,6 +15,7 @@ pub(crate) mod configured;
 pub(crate) mod constant_macro;
 pub(crate) mod copied;
 pub(crate) mod ctype;
+pub(crate) mod cuda_types;
 pub(crate) mod deduction;
 pub(crate) mod exclusive;
 pub(crate) mod flat;

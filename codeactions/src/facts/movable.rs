@@ -18,6 +18,7 @@ use crate::edit::names::words_with_macros;
 use crate::edit::style;
 use crate::facts::child::Child;
 use crate::facts::copied;
+use crate::facts::cuda_types;
 use crate::facts::own_name;
 use crate::facts::site::function_around;
 use crate::facts::surroundings::waits_for_children;
@@ -124,13 +125,9 @@ pub fn refuse_to_outline_collecting(
         );
     }
     if child.outlined.is_none() {
+        cuda_types::refuse_others(child.db, child.file, child.place(), refusals);
         refuse_shut_out(child, form, refusals);
-        if let Some(place) = friend_declaration(child.db, child.file, name) {
-            refusals.add(
-                format!("`{name}` is a friend of a class, and a function with its body wouldn't be: make public what it uses of it"),
-                Some(place),
-            );
-        }
+        refuse_friend(child, refusals);
     }
     for builtin in ["threadIdx", "blockIdx", "gridDim", "blockDim"] {
         if child.body.bindings.iter().any(|b| b.name == builtin) {
@@ -175,6 +172,19 @@ fn refuse_shut_out(child: &Child<'_>, form: Form, refusals: &mut Refusals) {
                 file: child.file,
                 range: TextRange::new(range.start + at, range.end + at),
             }),
+        );
+    }
+}
+
+/// Refuses a kernel to which a class opens what isn't public: another function with its body may not use that.
+pub fn refuse_friend(kernel: &Child<'_>, refusals: &mut Refusals) {
+    if let Some(place) = friend_declaration(kernel.db, kernel.file, &kernel.name) {
+        refusals.add(
+            format!(
+                "`{}` is a friend of a class, and a function with its body wouldn't be: make public what it uses of it",
+                kernel.name
+            ),
+            Some(place),
         );
     }
 }

@@ -8,6 +8,7 @@ use gridfuse_analysis::facts::hidden::{Hidden, hidden, may_run_unseen};
 use gridfuse_analysis::facts::uniformity::{Level, class_changes, variables_of_place};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::reference_names::may_hold_a_reference;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, functions_named, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{
@@ -343,6 +344,22 @@ impl Top<'_, '_> {
             && moved::another_meaning(function, expr, Spot::top(function)).is_none()
     }
 
+    /// A field of this object may be a reference: what it leads to may change though the object stays as it is.
+    fn may_be_of_others(&self, object: ExprId) -> bool {
+        let Function { db, item, body, .. } = self.function;
+        let base = match &body.expr(body.strip_parens(object)).kind {
+            ExprKind::Field { base, arrow: false, .. } => return self.may_be_of_others(*base),
+            ExprKind::Name(Name::Local(binding)) => body.binding(*binding).ty.base.clone(),
+            ExprKind::Name(Name::Other(name)) => match meaning_in(*db, *item, name) {
+                Meaning::Global(global) => global.base,
+                _ => return true,
+            },
+            ExprKind::Name(Name::Builtin(_)) => return false,
+            _ => return true,
+        };
+        may_hold_a_reference(*db, item.file(*db), &base)
+    }
+
     fn is_made_of_known(&self, expr: ExprId) -> bool {
         let Function { db, body, .. } = self.function;
         let all = |inner: &[ExprId]| inner.iter().all(|e| self.is_made_of_known(*e));
@@ -366,7 +383,7 @@ impl Top<'_, '_> {
                 _ => false,
             },
             ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.is_made_of_known(*e),
-            ExprKind::Field { base, arrow: false, .. } => self.is_made_of_known(*base),
+            ExprKind::Field { base, arrow: false, .. } => self.is_made_of_known(*base) && !self.may_be_of_others(*base),
             // Where the launch isn't reached, the division isn't either.
             ExprKind::Binary(BinOp::Div | BinOp::Rem, a, b) => {
                 self.is_made_of_known(*a)

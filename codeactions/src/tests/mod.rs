@@ -32,6 +32,7 @@ mod of_the_runtime;
 mod optimize;
 mod outcome;
 mod outline_iteration;
+mod outlined_among_others;
 mod outlined_wrongly;
 mod persistent_loop;
 mod promote;

@@ -15,6 +15,7 @@ use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::draft::Draft;
 use crate::edit::lex;
+use crate::edit::names::words_with_macros;
 use crate::emit::arena::refuse_to_leave_unseen;
 use crate::emit::target;
 use crate::facts::child::Child;
@@ -307,6 +308,7 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
         refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
     }
     refuse_grid(site, kernel, effects, refusals);
+    movable::refuse_friend(kernel, refusals);
     refuse_to_leave_unseen(name, effects, refusals);
     for found in effects
         .own_name
@@ -363,6 +365,16 @@ fn refuse_grid(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
         refusals.add(
             format!("`{name}` reads `{what}`, which differs in a grid of many blocks"),
             Some(site.place(expr.span)),
+        );
+    }
+    // A class that it declares has code that no name calls.
+    else if let Some(word) = words_with_macros(site.db, site.file, kernel.source(site.parent.body_span(site.db)))
+        .into_iter()
+        .find(|word| matches!(word.as_str(), "blockIdx" | "gridDim"))
+    {
+        refusals.add(
+            format!("`{name}` reads `{word}`, which differs in a grid of many blocks"),
+            Some(kernel.place()),
         );
     }
     for (builtin, callee, place) in &effects.builtins_in_callees {
@@ -479,6 +491,19 @@ fn passed(site: &Site<'_>, function: &Function<'_>) -> Vec<Passed> {
     all
 }
 
+/// The type that a parameter of the kernel's template is declared with: `int` of `<class T, int N = 4>`.
+fn template_parameter_type(site: &Site<'_>, name: &str) -> Option<String> {
+    let span = site.parent.signature(site.db).template_params?;
+    let text = site.parent.text(site.db);
+    let header = text.get(span.start as usize..span.end as usize)?;
+    let words: Vec<&str> = lex::code_words(header);
+    let at = words.iter().position(|word| *word == name)?;
+    let before = words.get(..at)?;
+    let first = before.iter().rposition(|word| matches!(*word, "," | "<" | ">"))?;
+    let ty = before.get(first + 1..).filter(|ty| !ty.is_empty())?;
+    Some(ty.join(" "))
+}
+
 /// An integer at least as wide as `int`.
 pub fn is_wide_integer(base: &str) -> bool {
     matches!(
@@ -516,9 +541,8 @@ fn is_integer(site: &Site<'_>, expr: ExprId) -> bool {
         ExprKind::Cast {
             ty, reinterpret: false, ..
         } => named(ty),
-        // A template parameter that is no type.
         ExprKind::Name(Name::Other(name)) if signature.template_names.contains(name) => {
-            !signature.template_types.contains(name)
+            template_parameter_type(site, name).is_some_and(|ty| named(&ty))
         }
         _ => match ctype::type_of(site, expr) {
             Some(ty) => named(&ty),

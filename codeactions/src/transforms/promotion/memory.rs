@@ -75,12 +75,13 @@ fn other_branches(site: &Site<'_>) -> OtherBranches {
     };
     let mut inner: Option<StmtId> = None;
     for stmt in site.places.around(site.facts.expr) {
-        let leads = |inner: StmtId| Span::new(site.body.stmt(inner).span.start, site.facts.span.start);
+        // With the condition that tells them apart, and the launch's arguments.
+        let leads = || Span::new(site.body.stmt(stmt).span.start, site.facts.span.end);
         if matches!(site.body.stmt(stmt).kind, StmtKind::Switch { .. }) {
-            found.meet |= may_meet(site, leads(stmt));
+            found.meet |= may_meet(site, leads());
         }
         if let StmtKind::If { then, otherwise, .. } = &site.body.stmt(stmt).kind {
-            found.meet |= inner.is_some_and(|inner| may_meet(site, leads(inner)));
+            found.meet |= may_meet(site, leads());
             let branches = [Some(*then), *otherwise].into_iter().flatten();
             let others = branches.filter(|b| Some(*b) != inner && !found.meet);
             found.spans.extend(others.map(|b| site.body.stmt(b).span));

@@ -380,6 +380,7 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
                 operand,
                 reinterpret: false,
             } if is_plain_type(ty) => todo.push(*operand),
+            ExprKind::Field { base, .. } if chain.holds(next, &|i| is_known(chain, i)) => todo.push(*base),
             _ if chain.holds(next, &|i| is_known(chain, i)) => {}
             _ => return None,
         }

@@ -1,9 +1,11 @@
 //! Recognises that a link passes on nothing but a running value, so that looking back takes the place of waiting.
 
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::direct;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
-use gridfuse_analysis::hir::walk::all_in_expr;
-use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
+use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::chain::{Chain, Passed, is_wide_integer};
 use super::memory::{accesses_in, gaps_in};
@@ -42,7 +44,7 @@ impl Running {
                 own: String::new(),
                 assumes: None,
             }),
-            [one] => running(chain, *one, refusals),
+            [one] => running(chain, overlap, *one, refusals),
             [_, second, ..] => {
                 let arg = site
                     .launch
@@ -93,7 +95,7 @@ fn refuse_what_comes_between(chain: &Chain<'_>, overlap: &Overlap, refusals: &mu
     }
 }
 
-fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<Running> {
+fn running(chain: &Chain<'_>, overlap: &Overlap, index: usize, refusals: &mut Refusals) -> Option<Running> {
     let site = &chain.site;
     let body = &site.body;
     let binding = *body.params.get(index)?;
@@ -181,6 +183,12 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
             Some(chain.place(body.expr(part).span)),
         );
     }
+    if let Some(write) = written_since_barrier(chain, overlap, own) {
+        refusals.add(
+            "what the link adds is in shared memory, and other threads than the first may read it before this is written: put a `__syncthreads()` in front of the launch",
+            Some(chain.place(write)),
+        );
+    }
     if !launched_by_first(chain) {
         refusals.add(
             "the launching thread isn't known to be the first of its block",
@@ -247,6 +255,48 @@ fn not_the_same_early(chain: &Chain<'_>, expr: ExprId) -> Option<ExprId> {
         }
         _ => Some(expr),
     }
+}
+
+/// Where shared memory that `own` reads may be written with no barrier of the block between that and the launch: all threads evaluate
+/// `own` there.
+fn written_since_barrier(chain: &Chain<'_>, overlap: &Overlap, own: ExprId) -> Option<Span> {
+    let body = &chain.site.body;
+    let shared =
+        |binding: &BindingId| matches!(body.binding(*binding).storage, Storage::Shared | Storage::ExternShared);
+    let named = |expr: ExprId| {
+        let all = all_in_expr(body, expr).into_iter();
+        all.filter_map(|e| match body.expr(e).kind {
+            ExprKind::Name(Name::Local(binding)) => Some(binding),
+            _ => None,
+        })
+    };
+    let read: Vec<BindingId> = named(own).filter(shared).collect();
+    if read.is_empty() {
+        return None;
+    }
+    let StmtKind::Block(stmts) = &body.stmt(body.root?).kind else {
+        return Some(body.expr(own).span);
+    };
+    let early = stmts.iter().take_while(|stmt| **stmt != overlap.waits);
+    let early: Vec<StmtId> = early.copied().collect();
+    let barriers = &direct(chain.site.db, chain.site.parent).facts.barriers;
+    let is_barrier = |stmt: &StmtId| {
+        let statement = body.stmt(*stmt);
+        matches!(statement.kind, StmtKind::Expr(_)) && barriers.iter().any(|barrier| statement.span.contains(*barrier))
+    };
+    let since = early.iter().rposition(is_barrier).map_or(0, |last| last + 1);
+    let names_it = |expr: ExprId| named(expr).any(|binding| read.contains(&binding));
+    let writes = |expr: &ExprId| match &body.expr(*expr).kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => names_it(*place),
+        ExprKind::Call { .. } | ExprKind::Construct { .. } | ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => {
+            names_it(*expr)
+        }
+        _ => false,
+    };
+    let behind = early.get(since..).unwrap_or_default().iter();
+    let all = behind.flat_map(|stmt| all_exprs(body, *stmt));
+    let write = all.into_iter().find(|expr| writes(expr))?;
+    Some(body.expr(write).span)
 }
 
 /// The first thread launches directly behind what can run early, and no memory is touched in between.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::facts::uniformity::variables_of_place;
-use gridfuse_analysis::hir::walk::all_exprs;
+use gridfuse_analysis::hir::resolve::functions_in;
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Storage};
 
 use super::api;
@@ -40,6 +41,28 @@ pub fn refuse_aliases(host: &HostLoop<'_>, refusals: &mut Refusals, edit: &mut E
                 ),
                 Some(host.function.place(body.expr(given).span)),
             );
+        }
+        if let Some(given) = given_away(host, *binding) {
+            let (expr, calls_back) = given;
+            let place = Some(host.function.place(body.expr(expr).span));
+            if calls_back {
+                refusals.add(
+                    format!(
+                        "`{}` is changed by a function that the stream calls: use memory that the device can write",
+                        own.name
+                    ),
+                    place,
+                );
+            } else {
+                edit.assume(assumption::SEPARATE_VARIABLES.of(Reason {
+                    text: format!(
+                        "only the loop changes `{}` while it runs: nobody else does by `{}`",
+                        own.name,
+                        host.flat(expr)
+                    ),
+                    place,
+                }));
+            }
         }
         if !own.ty.reference {
             continue;
@@ -101,7 +124,79 @@ fn parts_of(host: &HostLoop<'_>, place: ExprId) -> Vec<BindingId> {
 /// The argument of a launch that is the address of a variable of the host's.
 fn given_to_a_kernel(host: &HostLoop<'_>, binding: BindingId) -> Option<ExprId> {
     let mut args = host.launches.iter().flat_map(|site| &site.launch.args);
-    args.find(|arg| addressed(host, **arg) == Some(binding)).copied()
+    args.find(|arg| addressed(host, **arg) == Some(binding) || points_to(host, **arg, binding))
+        .copied()
+}
+
+/// Whether an expression names a pointer that the function sets to the address of a variable.
+fn points_to(host: &HostLoop<'_>, expr: ExprId, binding: BindingId) -> bool {
+    let body = &host.function.body;
+    let mut named = all_in_expr(body, expr).into_iter().filter_map(|e| host.local(e));
+    named.any(|pointer| {
+        let set = body.exprs.iter().filter_map(|e| match e.kind {
+            ExprKind::Assign { place, value, .. } if host.local(place) == Some(pointer) => Some(value),
+            _ => None,
+        });
+        let mut values = set.chain(body.initialiser(pointer));
+        values.any(|value| addressed(host, value) == Some(binding))
+    })
+}
+
+/// Where the function gives away the address of a variable, or a reference to it, to somebody who may keep it; whether that is a function
+/// that the device's runtime calls back.
+fn given_away(host: &HostLoop<'_>, binding: BindingId) -> Option<(ExprId, bool)> {
+    let Function { db, item, body, .. } = &host.function;
+    let all = || (0..body.exprs.len() as u32).map(ExprId);
+    let is_address =
+        |e: &ExprId| matches!(body.expr(*e).kind, ExprKind::AddrOf(_)) && addressed(host, *e) == Some(binding);
+    let calls_back = |name: &str| {
+        matches!(
+            name.trim_start_matches("::"),
+            "cudaLaunchHostFunc" | "cudaStreamAddCallback"
+        )
+    };
+    let mut kept: BTreeSet<ExprId> = all().filter(is_address).collect();
+    for call in all() {
+        let ExprKind::Call { name, args, .. } = &body.expr(call).kind else {
+            continue;
+        };
+        let addresses = || args.iter().flat_map(|arg| all_in_expr(body, *arg)).filter(is_address);
+        let name = name.as_deref().unwrap_or("");
+        if let Some(address) = addresses().next()
+            && calls_back(name)
+        {
+            return Some((address, true));
+        }
+        // A library's function and one that is in sight give it back; what another file has may keep it.
+        let functions = functions_in(*db, *item, name);
+        if functions.is_empty() || functions.iter().all(|f| f.has_body(*db)) {
+            addresses().for_each(|address| {
+                kept.remove(&address);
+            });
+        }
+    }
+    for site in &host.launches {
+        // A kernel that gets it is refused.
+        for arg in &site.launch.args {
+            for part in all_in_expr(body, *arg) {
+                kept.remove(&part);
+            }
+        }
+    }
+    let refers = |e: &ExprId| match &body.expr(*e).kind {
+        ExprKind::Lambda { mentions, .. } => {
+            let head = host
+                .source(body.expr(*e).span)
+                .split(']')
+                .next()
+                .unwrap_or("")
+                .to_owned();
+            mentions.contains(&binding) && head.contains('&')
+        }
+        _ => false,
+    };
+    let found = kept.into_iter().next().or_else(|| all().find(refers))?;
+    Some((found, false))
 }
 
 /// The variable in whose memory an address is, casts aside.

@@ -72,17 +72,24 @@ fn is_the_librarys(function: &Function<'_>, name: &str, call: Call) -> bool {
 
 /// Whether the host waits in a call of CUDA's runtime until the device has done what comes before.
 pub fn waits(function: &Function<'_>, call: ExprId) -> bool {
-    let ExprKind::Call { name: Some(name), .. } = &function.body.expr(call).kind else {
+    let ExprKind::Call {
+        name: Some(name), args, ..
+    } = &function.body.expr(call).kind
+    else {
         return false;
     };
-    matches!(
-        name.trim_start_matches("::"),
-        "cudaDeviceSynchronize"
-            | "cudaThreadSynchronize"
-            | "cudaStreamSynchronize"
-            | "cudaMemcpy"
-            | "cudaMemcpyFromSymbol"
-    ) && named(function, name).is_some()
+    let waits = match name.trim_start_matches("::") {
+        "cudaDeviceSynchronize" | "cudaThreadSynchronize" | "cudaStreamSynchronize" | "cudaMemcpyFromSymbol" => true,
+        // A copy within the device's memory is only begun.
+        "cudaMemcpy" => args.get(3).is_some_and(|kind| {
+            matches!(
+                direction(function, *kind),
+                Some(Direction::ToHost | Direction::ToDevice)
+            )
+        }),
+        _ => false,
+    };
+    waits && named(function, name).is_some()
 }
 
 /// Where a copy goes.

@@ -1,10 +1,11 @@
 //! What the host computes in front of the loop, and computed in its rounds before: as often as there were rounds, or never.
 
-use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
-use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Literal, StmtId, StmtKind};
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, UnOp};
 
 use super::host_loop::HostLoop;
 use crate::facts::calls::is_plain_type;
+use crate::facts::ctype;
 
 /// A part of an expression that ends the program for some values: what divides, and what reads memory by a pointer.
 pub fn may_fail(body: &Body, expr: ExprId, constant: impl Fn(ExprId) -> bool) -> bool {
@@ -38,18 +39,85 @@ pub fn is_in_each_round(host: &HostLoop<'_>, stmt: StmtId) -> bool {
     around.all(|s| matches!(body.stmt(s).kind, StmtKind::Block(_)))
 }
 
-/// Whether the loop has a first round for certain.
-fn has_a_round(host: &HostLoop<'_>) -> bool {
+/// Whether the loop has a first round for certain: what its condition asks for is known where it begins.
+pub fn has_a_round(host: &HostLoop<'_>) -> bool {
     let body = &host.function.body;
-    let always = |cond: ExprId| match body.expr(body.strip_parens(cond)).kind {
-        ExprKind::Literal(Literal::Bool(value)) => value,
-        ExprKind::Literal(Literal::Int(value)) => value != 0,
-        _ => false,
-    };
+    let holds = |cond: ExprId, init: Option<StmtId>| value(host, cond, init, 0).is_some_and(|value| value != 0);
     match &body.stmt(host.stmt).kind {
         StmtKind::DoWhile { .. } => true,
-        StmtKind::While { cond: Some(cond), .. } => always(*cond),
-        StmtKind::For { cond, .. } => cond.is_none_or(always),
+        StmtKind::While { cond: Some(cond), .. } => holds(*cond, None),
+        StmtKind::For { init, cond, .. } => cond.is_none_or(|cond| holds(cond, *init)),
         _ => false,
+    }
+}
+
+/// Values of variables that are followed.
+const MAX_DEPTH: u32 = 8;
+
+/// The value of an expression where the loop begins. `init`: what its head does first.
+fn value(host: &HostLoop<'_>, expr: ExprId, init: Option<StmtId>, depth: u32) -> Option<i128> {
+    let body = &host.function.body;
+    let of = |e: &ExprId| value(host, *e, init, depth);
+    let number = |truth: bool| Some(i128::from(truth));
+    match &body.expr(expr).kind {
+        ExprKind::Literal(Literal::Bool(truth)) => number(*truth),
+        ExprKind::Literal(Literal::Int(value)) => Some(*value),
+        ExprKind::Paren(e) => of(e),
+        ExprKind::Unary(UnOp::Not, e) => number(of(e)? == 0),
+        ExprKind::Unary(UnOp::Neg, e) => of(e)?.checked_neg(),
+        ExprKind::Logical { and: true, lhs, rhs } => number(of(lhs)? != 0 && of(rhs)? != 0),
+        ExprKind::Logical { and: false, lhs, rhs } => match of(lhs) {
+            Some(value) if value != 0 => Some(1),
+            _ => number(of(rhs)? != 0),
+        },
+        ExprKind::Binary(op, a, b) => match op {
+            BinOp::Lt => number(of(a)? < of(b)?),
+            BinOp::Le => number(of(a)? <= of(b)?),
+            BinOp::Gt => number(of(a)? > of(b)?),
+            BinOp::Ge => number(of(a)? >= of(b)?),
+            BinOp::Eq => number(of(a)? == of(b)?),
+            BinOp::Ne => number(of(a)? != of(b)?),
+            _ => None,
+        },
+        ExprKind::Name(Name::Local(variable)) if depth < MAX_DEPTH => {
+            let ty = &body.binding(*variable).ty;
+            let plain = ty.is_value() && !ty.volatile && is_plain_type(&ctype::normalize(&ty.base));
+            let set = plain.then(|| set_before(host, *variable, init)).flatten()?;
+            value(host, set, None, depth + 1)
+        }
+        _ => None,
+    }
+}
+
+/// What a variable is set to by the loop's head, or by the last statement in front of the loop, in its block, that names it.
+fn set_before(host: &HostLoop<'_>, variable: BindingId, init: Option<StmtId>) -> Option<ExprId> {
+    let body = &host.function.body;
+    let siblings = match &body.stmt(host.places.parent(host.stmt)?).kind {
+        StmtKind::Block(stmts) => stmts.as_slice(),
+        _ => &[],
+    };
+    let before = siblings.iter().take_while(|stmt| **stmt != host.stmt).copied();
+    let names_it = |stmt: &StmtId| {
+        let declares =
+            matches!(&body.stmt(*stmt).kind, StmtKind::Decl(decls) if decls.iter().any(|d| d.binding == variable));
+        let understood =
+            |stmt: StmtId| !matches!(body.stmt(stmt).kind, StmtKind::Unknown { .. } | StmtKind::Asm { .. });
+        let named = all_exprs(body, *stmt).into_iter().any(|e| match &body.expr(e).kind {
+            ExprKind::Name(Name::Local(named)) => *named == variable,
+            ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => true,
+            _ => false,
+        });
+        declares || named || !all_stmts(body, *stmt).into_iter().all(understood)
+    };
+    let mut all: Vec<StmtId> = before.chain(init).collect();
+    all.reverse();
+    let last = all.into_iter().find(names_it)?;
+    match &body.stmt(last).kind {
+        StmtKind::Decl(decls) => decls.iter().find(|decl| decl.binding == variable)?.init,
+        StmtKind::Expr(e) => match body.expr(*e).kind {
+            ExprKind::Assign { op: None, place, value } if host.local(place) == Some(variable) => Some(value),
+            _ => None,
+        },
+        _ => None,
     }
 }

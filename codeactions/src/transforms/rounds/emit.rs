@@ -2,6 +2,9 @@
 
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::StmtKind;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::mentions::files_mentioning;
+use gridfuse_analysis::hir::names::unqualified;
 
 use super::host_loop::HostLoop;
 use super::kernels::{Kernels, Shape};
@@ -17,6 +20,7 @@ use crate::emit::outline::{self, Collecting, Worker};
 use crate::emit::target;
 use crate::facts::child::Child;
 use crate::facts::movable::Form;
+use crate::runtime::is_header;
 
 /// Blocks of so many threads fit whatever their registers are.
 const SMALL_BLOCK: u64 = 256;
@@ -65,7 +69,7 @@ pub fn write<'db>(
 ) {
     let first = kernels.all.first().map_or("", |kernel| &kernel.name);
     // Another file may have a kernel of that name, too.
-    let first = match is_of_file(host, kernels) {
+    let first = match is_of_file(host, kernels) || is_named_elsewhere(host, kernels) {
         true => format!("{}_{first}", stem(host)),
         false => first.to_owned(),
     };
@@ -132,7 +136,7 @@ fn write_kernel<'db>(
     list.extend(params(moved).iter().map(|p| declared(&p.ty, &p.name)));
     let head = format!(
         "{}__global__ void {}{}(",
-        if is_inline(host) || is_of_file(host, kernels) {
+        if is_inline(host) || is_of_file(host, kernels) || is_named_elsewhere(host, kernels) {
             "static "
         } else {
             ""
@@ -177,6 +181,16 @@ fn is_of_file(host: &HostLoop<'_>, kernels: &Kernels<'_>) -> bool {
         kernel.item.signature(kernel.db).is_static || in_unnamed_namespace(&kernel.text, kernel.start as usize)
     };
     host.function.item.signature(host.function.db).is_static || kernels.all.iter().any(is_static)
+}
+
+/// Whether a file that this one doesn't see names a kernel alike, or the same one: a loop of it may get a kernel of the same name.
+fn is_named_elsewhere(host: &HostLoop<'_>, kernels: &Kernels<'_>) -> bool {
+    let db = host.function.db;
+    let seen = included_files(db, host.file());
+    let Some(first) = kernels.all.first() else { return false };
+    let others = files_mentioning(db, unqualified(&first.name)).iter();
+    let mut others = others.filter(|file| !seen.contains(file) && !is_header(db, **file));
+    others.next().is_some()
 }
 
 /// Whether what stands at an offset of a file stands in a namespace without a name.

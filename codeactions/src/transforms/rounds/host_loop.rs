@@ -15,6 +15,7 @@ use crate::api::refusal::{Ineligible, Refusals, refuse};
 use crate::edit::lex;
 use crate::facts::child::refuse_uncertain;
 use crate::facts::cluster::Function;
+use crate::facts::cuda_types;
 use crate::facts::site::{Site, function_around};
 
 /// A loop by the host that launches kernels.
@@ -177,6 +178,7 @@ impl<'db> HostLoop<'db> {
         let (name, span) = (self.function.name(), self.span());
         let signature = item.signature(*db);
         refuse_uncertain(*db, *item, refusals);
+        cuda_types::refuse_others(*db, self.file(), self.function.name_place(), refusals);
         if signature.template_params.is_some() {
             let why = format!("`{name}` is a template: write the loop into a function that is none");
             refusals.add(why, Some(self.function.name_place()));
@@ -236,14 +238,7 @@ impl<'db> HostLoop<'db> {
                 Some(self.function.place(capture.span)),
             );
         }
-        let in_front = &self.in_front(span.start);
-        let pragma = |word: &&str| matches!(*word, "pragma" | "_Pragma" | "__pragma");
-        if lex::code_words(in_front).iter().any(pragma) {
-            refusals.add(
-                "a pragma in front of the loop is about the loop, which becomes a launch: remove the pragma",
-                Some(self.function.place(span)),
-            );
-        }
+        self.refuse_pragmas(refusals);
         let around = std::iter::successors(self.places.parent(self.stmt), |s| self.places.parent(*s));
         for outer in around.map(|s| &body.stmt(s).kind) {
             if matches!(outer, StmtKind::Unknown { .. } | StmtKind::Preprocessor { .. }) {
@@ -254,7 +249,41 @@ impl<'db> HostLoop<'db> {
             }
         }
     }
+
+    /// Refuses pragmas that are about the loop, about what stands around it, or about what stands in it.
+    fn refuse_pragmas(&self, refusals: &mut Refusals) {
+        let (body, span) = (&self.function.body, self.span());
+        let has_one = |offset: u32| {
+            let in_front = self.in_front(offset);
+            lex::code_words(&in_front).iter().any(|word| PRAGMAS.contains(word))
+        };
+        let place = Some(self.function.place(span));
+        if has_one(span.start) {
+            refusals.add(
+                "a pragma in front of the loop is about the loop, which becomes a launch: remove the pragma",
+                place,
+            );
+        }
+        let mut around = std::iter::successors(self.places.parent(self.stmt), |s| self.places.parent(*s));
+        if around.any(|stmt| Some(stmt) != body.root && has_one(body.stmt(stmt).span.start)) {
+            refusals.add(
+                "a pragma is about what stands around the loop, which several threads of the host may run: take the loop out of it",
+                place,
+            );
+        }
+        let words = lex::code_words(self.source(span));
+        let is_pragma = |at: &usize| PRAGMAS.contains(&words[*at]) && words.get(at + 1) != Some(&"unroll");
+        if (0..words.len()).any(|at| is_pragma(&at)) {
+            refusals.add(
+                "a pragma in the loop is about code of the host: remove it, or take what it is about out of the loop",
+                place,
+            );
+        }
+    }
 }
+
+/// Words that begin a pragma.
+const PRAGMAS: [&str; 3] = ["pragma", "_Pragma", "__pragma"];
 
 /// Whether a statement is a loop with a condition.
 fn is_loop(kind: &StmtKind) -> bool {

@@ -7,6 +7,8 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{Effects, computes, effects};
 use gridfuse_analysis::facts::launch::Stream;
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::library::constant;
+use gridfuse_analysis::hir::reference_names::may_hold_a_reference;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::walk::all_in_expr;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Name, body};
@@ -56,6 +58,7 @@ pub fn read<'db>(
     };
     for site in &host.launches {
         refuse_launch(host, site, refusals);
+        assume_unseen_stays(host, site, edit);
         let Some(item) = site.child(refusals) else { continue };
         let known = found.all.iter().position(|kernel: &Child<'_>| kernel.item == item);
         let index = known.unwrap_or_else(|| {
@@ -86,6 +89,24 @@ pub fn read<'db>(
     }
     refuse_shared_memory(host, &found, edit);
     found
+}
+
+/// Takes for granted that what isn't in sight, or isn't understood, gives the same size of a launch in each round.
+fn assume_unseen_stays(host: &HostLoop<'_>, site: &Site<'_>, edit: &mut EditBuilder<'_>) {
+    let Function { db, item, body, .. } = &host.function;
+    for operand in site.launch.config.iter().skip(1) {
+        for part in all_in_expr(body, *operand) {
+            let ExprKind::Name(Name::Other(name)) = &body.expr(part).kind else {
+                continue;
+            };
+            if meaning_in(*db, *item, name) == Meaning::Unknown && !constant(name) && !computes(*db, *item, name) {
+                edit.assume(assumption::UNCHANGED_VALUES.of(Reason {
+                    text: format!("nothing in the loop changes `{name}`, which the host reads in each round"),
+                    place: Some(site.place(body.expr(part).span)),
+                }));
+            }
+        }
+    }
 }
 
 /// Refuses a launch that isn't a statement of its own, or whose operands do more than compute.
@@ -243,17 +264,24 @@ fn reads_memory(host: &HostLoop<'_>, expr: ExprId) -> bool {
                 || !taken_apart.contains(&e) && of_variable(host, *variable) != Own::Yes
         }
         ExprKind::Call { name, .. } => !name.as_deref().is_some_and(|name| reads_nothing(*db, *item, name, 0)),
-        kind => reads_memory_itself(*db, *item, kind),
+        kind => reads_memory_itself(*db, *item, kind, taken_apart.contains(&e)),
     })
 }
 
-/// The same of an expression by itself, in a function's body.
-fn reads_memory_itself(db: &dyn Db, function: FunctionItem<'_>, kind: &ExprKind) -> bool {
+/// The same of an expression by itself, in a function's body. `apart`: only a field of it is read.
+fn reads_memory_itself(db: &dyn Db, function: FunctionItem<'_>, kind: &ExprKind, apart: bool) -> bool {
     match kind {
         ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } => true,
-        ExprKind::Name(Name::Other(name)) => {
-            matches!(meaning_in(db, function, name), Meaning::Global(global) if global.managed)
-        }
+        ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
+            Meaning::Global(global) => {
+                let base = ctype::normalize(&global.base);
+                let value = is_plain_type(&base) || base == "dim3";
+                // An object may become a number by code of its own; a field of it may be a reference.
+                let object = || !value && !(apart && !may_hold_a_reference(db, function.file(db), &global.base));
+                global.managed || global.pointer || object()
+            }
+            _ => false,
+        },
         _ => false,
     }
 }
@@ -278,7 +306,7 @@ fn reads_nothing(db: &dyn Db, function: FunctionItem<'_>, name: &str, depth: u32
             ExprKind::Call { name, .. } => !name
                 .as_deref()
                 .is_some_and(|name| reads_nothing(db, called, name, depth + 1)),
-            kind => reads_memory_itself(db, called, kind),
+            kind => reads_memory_itself(db, called, kind, false),
         };
         values && called.has_body(db) && !body.exprs.iter().any(|expr| reads(&expr.kind))
     };

@@ -14,6 +14,7 @@ mod kept;
 mod kernels;
 mod parameters;
 mod residence;
+mod streams;
 mod translate;
 mod variables;
 

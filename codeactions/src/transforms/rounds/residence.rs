@@ -2,41 +2,22 @@
 //! which device code prints.
 
 use gridfuse_analysis::facts::dependence::own_footprint;
-use gridfuse_analysis::hir::included::included_files;
-use gridfuse_analysis::hir::names::unqualified;
 
 use super::host_loop::HostLoop;
 use super::kernels::Kernels;
+use super::streams;
 use crate::api::assumption;
 use crate::api::refusal::Reason;
 use crate::edit::builder::EditBuilder;
-use crate::edit::lex;
 use crate::edit::names::words_with_macros;
-use crate::runtime::is_header;
-
-/// Words by which a program has work in several streams.
-const STREAMS: [&str; 5] = [
-    "cudaStreamCreate",
-    "cudaStreamCreateWithFlags",
-    "cudaStreamCreateWithPriority",
-    "cudaStreamPerThread",
-    "cudaStreamLegacy",
-];
 
 /// What is taken for granted of the rest of the program.
 pub fn assume(host: &HostLoop<'_>, kernels: &Kernels<'_>, edit: &mut EditBuilder<'_>) {
     let db = edit.db();
-    let mut files = included_files(db, host.file()).iter();
-    let has_streams = files.any(|file| {
-        let text = file.text(db);
-        // Large files are searched before they are read word by word.
-        STREAMS.iter().any(|word| text.contains(word))
-            && !is_header(db, *file)
-            && lex::identifiers(&text).any(|word| STREAMS.contains(&unqualified(word)))
-    });
-    if has_streams {
+    if streams::may_be_others(host) {
         edit.assume(assumption::LOOP_ENDS_ALONE.of(Reason {
-            text: "the loop ends without the work of other streams, which may have to wait until it does".to_owned(),
+            text: "the loop ends without the work of other streams, which may have to wait until it does, and none of that waits for the loop"
+                .to_owned(),
             place: Some(host.function.place(host.span())),
         }));
     }

@@ -13,7 +13,7 @@ use gridfuse_analysis::facts::launch::Stream;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
-use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, UnOp};
 
 use super::api::{self, Direction};
 use super::checked;
@@ -21,12 +21,13 @@ use super::checks::{Checks, Kept};
 use super::early;
 use super::host_loop::HostLoop;
 use super::kernels::{Kernels, Shape, varies};
+use super::streams;
 use super::variables::{self, Variable};
 use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
-use crate::edit::names::words_with_macros;
+use crate::edit::names::{is_macro, words_with_macros};
 use crate::edit::style::{self, Style};
 use crate::emit::outline::Worker;
 use crate::facts::calls::{VECTORS, is_plain_type};
@@ -35,7 +36,6 @@ use crate::facts::ctype;
 use crate::facts::instance;
 use crate::facts::qualified::qualified;
 use crate::facts::site::Site;
-use crate::runtime::is_header;
 
 /// A parameter of the kernel that the host passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub fn translate<'db>(
         ),
     );
     let mut rounds = "rounds".to_owned();
-    while words.contains(&rounds) {
+    while words.contains(&rounds) || is_macro(host.function.db, host.file(), &rounds) {
         rounds.insert_str(0, "grid_");
     }
     let variables = variables::variables(host, refusals);
@@ -284,7 +284,7 @@ impl<'db> Translation<'_, 'db> {
         }
         let each_round = early::is_in_each_round(self.host, stmt);
         for call in &calls {
-            self.waits |= each_round && api::waits(&self.host.function, *call);
+            self.waits |= each_round && early::has_a_round(self.host) && api::waits(&self.host.function, *call);
             self.checks.keep(self.host, *call, span, next);
             operations.extend(self.operation(*call));
         }
@@ -345,7 +345,7 @@ impl<'db> Translation<'_, 'db> {
         match api::named(&self.host.function, name)? {
             api::Call::Waits { everything } => {
                 if everything {
-                    self.waits_for_all |= has_streams(self.host);
+                    self.waits_for_all |= streams::may_be_others(self.host);
                 } else if !args.is_empty() {
                     self.same_stream(args, Some(0), span);
                 }
@@ -435,8 +435,12 @@ impl<'db> Translation<'_, 'db> {
             |e: ExprId| matches!(&self.body.expr(e).kind, ExprKind::AddrOf(of) if self.host.local(*of).is_none());
         let own = bare(pointer);
         let text = self.host.flat(own);
-        let mut args = self.host.launches.iter().flat_map(|site| &site.launch.args);
-        if is_symbol(own) || args.any(|arg| self.host.flat(bare(*arg)) == text) {
+        let launches = self.host.launches.iter().zip(&self.kernels.of_launch);
+        let given = launches
+            .flat_map(|(site, kernel)| site.launch.args.iter().enumerate().map(|(at, arg)| (*kernel, at, *arg)));
+        // A kernel that asks whether it is a null pointer says nothing.
+        let mut used = given.filter(|(kernel, at, _)| self.kernels.all.get(*kernel).is_some_and(|k| !asks_for(k, *at)));
+        if is_symbol(own) || used.any(|(_, _, arg)| self.host.flat(bare(arg)) == text) {
             return;
         }
         self.edit.assume(assumption::NO_LAUNCH_FAILS.of(Reason {
@@ -724,6 +728,35 @@ impl<'db> Translation<'_, 'db> {
     }
 }
 
+/// Whether a kernel may do without the memory of a parameter: somewhere it looks at the pointer itself.
+fn asks_for(kernel: &Child<'_>, parameter: usize) -> bool {
+    let body = &kernel.body;
+    let Some(pointer) = body.params.get(parameter) else {
+        return true;
+    };
+    let is_it =
+        |e: &ExprId| matches!(body.expr(body.strip_parens(*e)).kind, ExprKind::Name(Name::Local(b)) if b == *pointer);
+    let in_expr = body.exprs.iter().any(|expr| match &expr.kind {
+        ExprKind::Unary(UnOp::Not, e) => is_it(e),
+        ExprKind::Logical { lhs, rhs, .. } => is_it(lhs) || is_it(rhs),
+        ExprKind::Conditional { cond, .. } => is_it(cond),
+        ExprKind::Binary(op, a, b) => {
+            let compares = matches!(
+                op,
+                BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge
+            );
+            compares && (is_it(a) || is_it(b))
+        }
+        ExprKind::Cast { operand, .. } => is_it(operand),
+        _ => false,
+    });
+    in_expr
+        || body.stmts.iter().any(|stmt| match &stmt.kind {
+            StmtKind::If { cond: Some(cond), .. } | StmtKind::While { cond: Some(cond), .. } => is_it(cond),
+            _ => false,
+        })
+}
+
 /// The identifiers of the host's function that mean something by themselves, not as members of what stands in front of them.
 fn own_words(host: &HostLoop<'_>) -> HashSet<String> {
     let function = &host.function;
@@ -750,14 +783,4 @@ fn last_name(body: &Body, expr: ExprId) -> Option<&str> {
         ExprKind::Name(Name::Local(binding)) => Some(&body.binding(*binding).name),
         _ => None,
     }
-}
-
-/// Whether the program may have streams beside that of the loop.
-fn has_streams(host: &HostLoop<'_>) -> bool {
-    let db = host.function.db;
-    included_files(db, host.file()).iter().any(|file| {
-        let text = file.text(db);
-        let mut words = lex::identifiers(&text);
-        !is_header(db, *file) && words.any(|word| matches!(word, "cudaStream_t" | "cudaStreamPerThread"))
-    })
 }

@@ -249,6 +249,7 @@ impl Translation<'_, '_> {
         match meaning_in(self.host.function.db, self.host.function.item, name) {
             Meaning::Global(global) => {
                 let number = global.constant && !global.pointer && global.dims == 0 && is_plain_type(&global.base);
+                let number = number && !is_long_double(&global);
                 (number && !global.constant_memory && !global.device).then(|| global.base.clone())
             }
             _ => None,
@@ -354,18 +355,6 @@ impl Translation<'_, '_> {
 
     /// Whether device code may use a pointer that the host uses itself.
     pub(super) fn is_shared(&self, pointer: ExprId) -> bool {
-        const SHARED: [&str; 4] = [
-            "cudaMallocManaged",
-            "cudaMallocHost",
-            "cudaHostAlloc",
-            "cudaHostGetDevicePointer",
-        ];
-        let allocates = |e: &ExprId| match &self.body.expr(*e).kind {
-            ExprKind::Call {
-                name: Some(name), args, ..
-            } if SHARED.contains(&name.trim_start_matches("::")) => args.first().copied(),
-            _ => None,
-        };
         let Some(binding) = self.host.local(pointer) else {
             // A field has no name by itself: it is the one that is written alike.
             let text = self.host.flat(pointer);
@@ -389,7 +378,17 @@ impl Translation<'_, '_> {
                     .is_some_and(|b| given.contains(&b) || self.host.inner.contains(&b))
             });
         }
-        // All that the pointer gets is memory that both can use.
+        self.is_allocated(binding)
+    }
+
+    /// Whether all that a pointer gets, in sight, is memory that both can use.
+    fn is_allocated(&self, binding: BindingId) -> bool {
+        let allocates = |e: &ExprId| match &self.body.expr(*e).kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if SHARED.contains(&name.trim_start_matches("::")) => args.first().copied(),
+            _ => None,
+        };
         let own = self.body.binding(binding);
         let nothing = |e: ExprId| {
             matches!(
@@ -448,6 +447,16 @@ impl Translation<'_, '_> {
                 format!("`{what}` isn't known to point to memory that device code can read: pass it to a kernel of the loop, or use a variable"),
                 span,
             );
+        } else if !self
+            .host
+            .local(pointer)
+            .is_some_and(|binding| self.is_allocated(binding))
+        {
+            let what = self.host.flat(pointer);
+            self.edit.assume(assumption::SHARED_POINTERS.of(Reason {
+                text: format!("`{what}` points to memory that the host and the device can use"),
+                place: Some(self.host.function.place(span)),
+            }));
         }
         if !self.points_to_number(pointer) {
             let what = self.host.flat(pointer);
@@ -735,11 +744,20 @@ fn asks_for_the_side(host: &HostLoop<'_>) -> bool {
     files.any(|file| {
         let text = file.text(db);
         // Large files are searched before they are read word by word.
-        text.contains("__CUDA_ARCH__")
-            && !is_header(db, *file)
-            && lex::identifiers(&text).any(|word| word == "__CUDA_ARCH__")
+        text.contains(SIDE) && !is_header(db, *file) && lex::identifiers(&text).any(|word| word.starts_with(SIDE))
     })
 }
+
+/// What allocates memory that the host and the device can use, and gives a pointer to it by its first argument.
+const SHARED: [&str; 4] = [
+    "cudaMallocManaged",
+    "cudaMallocHost",
+    "cudaHostAlloc",
+    "cudaHostGetDevicePointer",
+];
+
+/// What the macros begin with that only the device's compiler defines: `__CUDA_ARCH__`, `__CUDA_ARCH_FEAT_SM90_ALL`.
+const SIDE: &str = "__CUDA_ARCH";
 
 /// What names the function in which it stands.
 const NAMES_OF_FUNCTIONS: [&str; 5] = [
@@ -767,5 +785,11 @@ fn is_constant_global(host: &HostLoop<'_>, global: &GlobalItem, depth: u32) -> b
             }
     };
     let made_of_known = |init: &String| lex::identifiers(init).all(known);
-    global.constant && !global.pointer && global.dims == 0 && global.init.as_ref().is_some_and(made_of_known)
+    let number = global.constant && !global.pointer && global.dims == 0 && !is_long_double(global);
+    number && global.init.as_ref().is_some_and(made_of_known)
+}
+
+/// Whether a variable is of a type that is a `double` to the device.
+fn is_long_double(global: &GlobalItem) -> bool {
+    ctype::normalize(&global.base).contains("long double")
 }
