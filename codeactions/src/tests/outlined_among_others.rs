@@ -1,6 +1,7 @@
 //! `outline-iteration`: what else of the program takes part in the loop, or in what is generated for it. Programs of which it once made
 //! others, by class.
 
+use super::fixes::fix_beside;
 use super::outline_iteration::{around, around_beside, outlined, refused, with};
 
 #[track_caller]
@@ -104,6 +105,8 @@ fn waits_where_no_round_comes() {
     ] {
         assumes(&program(declared, head, load), may_wait, !certain);
     }
+    let left = format!("if (level == 3) {{ level++; continue; }} {load}");
+    assumes(&program("", "for (int r = 0; r < 4; ++r)", &left), may_wait, true);
     let within = "cudaMemcpy(other, flag, sizeof(int), cudaMemcpyDeviceToDevice);";
     assumes(&program("", "for (int r = 0; r < 4; ++r)", within), may_wait, true);
 }
@@ -124,6 +127,11 @@ fn names_of_cudas_types() {
             "of its own, and generated code needs CUDA's",
         );
     }
+    let rounds = outlined(
+        &around_beside("#define rounds 4", ""),
+        &["gridfuse::Rounds<relax_state> grid_rounds,"],
+    );
+    assert!(!rounds.is_empty());
     outlined(
         &around_beside("inline uint3 first() { return uint3{1, 2, 3}; }", ""),
         &[],
@@ -182,4 +190,19 @@ fn constants_that_the_device_has_otherwise() {
     refused(&text, "`kTol`");
     let beside = "#ifdef __CUDA_ARCH_FEAT_SM90_ALL\nenum { kMost = 1 };\n#else\nenum { kMost = 3 };\n#endif";
     refused(&around_beside(beside, "if (level > kMost) break;"), "`kMost`");
+}
+
+/// A loop of another file may get a kernel of the same name.
+#[test]
+fn kernels_of_one_name_in_several_files() {
+    let other = "namespace other { __global__ void relax(float* x) { x[0] = 1; } }";
+    for (others, named) in [
+        (vec![("b.cu", other)], "static __global__ void a_relax_rounds("),
+        (vec![], "__global__ void relax_rounds("),
+    ] {
+        let Ok((new, _)) = fix_beside(&others, "outline-iteration", &around(""), &[]) else {
+            panic!("refused");
+        };
+        assert!(new.lines().any(|line| line.starts_with(named)), "{new}");
+    }
 }

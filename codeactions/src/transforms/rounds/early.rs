@@ -32,7 +32,7 @@ pub fn is_reached(host: &HostLoop<'_>, stmt: StmtId) -> bool {
 }
 
 /// Whether a statement of the loop stands under no condition, so that a round that nothing leaves comes to it.
-pub fn is_in_each_round(host: &HostLoop<'_>, stmt: StmtId) -> bool {
+fn is_in_each_round(host: &HostLoop<'_>, stmt: StmtId) -> bool {
     let body = &host.function.body;
     let mut around =
         std::iter::successors(host.places.parent(stmt), |s| host.places.parent(*s)).take_while(|s| *s != host.stmt);
@@ -40,7 +40,7 @@ pub fn is_in_each_round(host: &HostLoop<'_>, stmt: StmtId) -> bool {
 }
 
 /// Whether the loop has a first round for certain: what its condition asks for is known where it begins.
-pub fn has_a_round(host: &HostLoop<'_>) -> bool {
+fn has_a_round(host: &HostLoop<'_>) -> bool {
     let body = &host.function.body;
     let holds = |cond: ExprId, init: Option<StmtId>| value(host, cond, init, 0).is_some_and(|value| value != 0);
     match &body.stmt(host.stmt).kind {

@@ -282,9 +282,9 @@ impl<'db> Translation<'_, 'db> {
                 span,
             );
         }
-        let each_round = early::is_in_each_round(self.host, stmt);
+        let reached = early::is_reached(self.host, stmt);
         for call in &calls {
-            self.waits |= each_round && early::has_a_round(self.host) && api::waits(&self.host.function, *call);
+            self.waits |= reached && api::waits(&self.host.function, *call);
             self.checks.keep(self.host, *call, span, next);
             operations.extend(self.operation(*call));
         }
