@@ -81,7 +81,8 @@ fn other_branches(site: &Site<'_>) -> OtherBranches {
             found.meet |= may_meet(site, leads());
         }
         if let StmtKind::If { then, otherwise, .. } = &site.body.stmt(stmt).kind {
-            found.meet |= may_meet(site, leads());
+            let meet = may_meet(site, leads());
+            found.meet |= meet;
             let branches = [Some(*then), *otherwise].into_iter().flatten();
             let others = branches.filter(|b| Some(*b) != inner && !found.meet);
             found.spans.extend(others.map(|b| site.body.stmt(b).span));
