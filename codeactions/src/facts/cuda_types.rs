@@ -38,9 +38,8 @@ fn declared(db: &dyn Db, file: SourceFile) -> Option<&'static str> {
         let names = *declared_in(db, *file);
         names.filter(|_| !toolkits)
     };
-    files
-        .find_map(by_file)
-        .or_else(|| TYPES.into_iter().find(|name| is_macro(name)))
+    let by_macro = || TYPES.into_iter().find(|name| is_macro(name));
+    files.find_map(by_file).or_else(by_macro)
 }
 
 /// Which of them a file declares: as a class, an alias, an enumerator, a variable or a function.

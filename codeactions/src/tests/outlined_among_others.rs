@@ -38,6 +38,11 @@ fn addresses_that_are_kept() {
     ] {
         assumes(&behind(declared, stop), "only the loop changes `stop`", kept);
     }
+    let pins = "void pin(int* value) { cudaHostRegister(value, sizeof(int), 0); }";
+    for (beside, kept) in [(pins, true), ("void pin(int* value) {}", false)] {
+        let text = around_beside(beside, stop).replace("$0while", "int stop = 0; pin(&stop);\n    $0while");
+        assumes(&text, "only the loop changes `stop`", kept);
+    }
     let called = behind("int stop = 0; cudaLaunchHostFunc(stream, set, &stop);", stop);
     refused(&called, "is changed by a function that the stream calls");
     let mark = "__global__ void mark(int* where) { *where = 1; }\n";

@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::facts::uniformity::variables_of_place;
+use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Storage};
 
 use super::api;
 use super::host_loop::HostLoop;
+use super::kept;
 use crate::api::assumption;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
 use crate::facts::cluster::Function;
+use crate::runtime::is_header;
 
 /// Refuses a loop that changes a variable which it uses by another name as well.
 pub fn refuse_aliases(host: &HostLoop<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
@@ -195,7 +199,15 @@ fn given_away(host: &HostLoop<'_>, binding: BindingId) -> Option<(ExprId, bool)>
         }
         _ => false,
     };
-    let found = kept.into_iter().next().or_else(|| all().find(refers))?;
+    // A function in sight may make a variable memory of the device's.
+    let registered = || {
+        kept::keepers(host, binding)
+            .into_iter()
+            .next()
+            .filter(|_| registers(host))
+    };
+    let found = kept.into_iter().next().or_else(|| all().find(refers));
+    let found = found.or_else(registered)?;
     Some((found, false))
 }
 
@@ -215,6 +227,19 @@ fn addressed(host: &HostLoop<'_>, expr: ExprId) -> Option<BindingId> {
         _ => None,
     }
 }
+
+/// Whether the program makes memory of the host's memory that the device can write.
+fn registers(host: &HostLoop<'_>) -> bool {
+    let db = host.function.db;
+    let mut files = included_files(db, host.file()).iter();
+    files.any(|file| {
+        let text = file.text(db);
+        text.contains(REGISTER) && !is_header(db, *file) && lex::identifiers(&text).any(|word| word == REGISTER)
+    })
+}
+
+/// The function that does so.
+const REGISTER: &str = "cudaHostRegister";
 
 /// The call that makes memory of the host's, which may be that of a variable, memory that the device can write.
 fn registered(host: &HostLoop<'_>, binding: BindingId) -> Option<ExprId> {
@@ -243,7 +268,7 @@ fn registered(host: &HostLoop<'_>, binding: BindingId) -> Option<ExprId> {
         ExprKind::Call {
             name: Some(name), args, ..
         } => {
-            name.trim_start_matches("::") == "cudaHostRegister"
+            name.trim_start_matches("::") == REGISTER
                 && (kept || args.first().and_then(|arg| host.address_of(*arg)) == Some(binding))
         }
         _ => false,

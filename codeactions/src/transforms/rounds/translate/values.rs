@@ -441,17 +441,14 @@ impl Translation<'_, '_> {
     }
 
     pub(super) fn shared_pointer(&mut self, pointer: ExprId, span: Span) -> Option<String> {
+        let local = self.host.local(pointer);
         if !self.is_shared(pointer) {
             let what = self.host.flat(pointer);
             self.refuse(
                 format!("`{what}` isn't known to point to memory that device code can read: pass it to a kernel of the loop, or use a variable"),
                 span,
             );
-        } else if !self
-            .host
-            .local(pointer)
-            .is_some_and(|binding| self.is_allocated(binding))
-        {
+        } else if !local.is_some_and(|binding| self.is_allocated(binding)) {
             let what = self.host.flat(pointer);
             self.edit.assume(assumption::SHARED_POINTERS.of(Reason {
                 text: format!("`{what}` points to memory that the host and the device can use"),
