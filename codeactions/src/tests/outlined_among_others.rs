@@ -54,8 +54,16 @@ fn addresses_that_are_kept() {
 /// Pragmas are about the code that they stand at.
 #[test]
 fn pragmas_of_the_host() {
-    refused(&around("#pragma omp barrier\n"), "a pragma in the loop");
-    refused(&around("_Pragma(\"omp barrier\")"), "a pragma in the loop");
+    let in_loop = "in the loop is about code of the host";
+    for directive in [
+        "#pragma omp barrier",
+        "#pragma unroll(n)",
+        "_Pragma(\"omp barrier\")",
+        "#undef SIZE",
+        "#define SIZE 4",
+    ] {
+        refused(&around(&format!("\n{directive}\n")), in_loop);
+    }
     let region = around("")
         .replace("$0while", "#pragma omp parallel\n    { $0while")
         .replace("return", "} return");
@@ -83,6 +91,13 @@ fn streams_out_of_sight() {
     assumes(&program("inline void others() { CUstream s; }"), ends, true);
     assumes(&program("void others();"), ends, true);
     assumes(&program("void others();\nvoid others() {}"), ends, false);
+    let elsewhere = fix_beside(
+        &[("b.cu", "void others() {}")],
+        "outline-iteration",
+        &program("void others();"),
+        &[],
+    );
+    assert!(elsewhere.is_ok_and(|(_, assumes)| assumes.iter().any(|a| a.contains(ends))));
 }
 
 /// A loop waits in each round only where there is a round, and only in calls that wait.

@@ -272,10 +272,12 @@ impl<'db> HostLoop<'db> {
             );
         }
         let words = lex::code_words(self.source(span));
-        let is_pragma = |at: &usize| PRAGMAS.contains(&words[*at]) && words.get(at + 1) != Some(&"unroll");
-        if (0..words.len()).any(|at| is_pragma(&at)) {
+        let directive = words
+            .iter()
+            .find(|word| PRAGMAS.contains(word) || MACROS.contains(word));
+        if let Some(directive) = directive {
             refusals.add(
-                "a pragma in the loop is about code of the host: remove it, or take what it is about out of the loop",
+                format!("`{directive}` in the loop is about code of the host: remove it, or take what it is about out of the loop"),
                 place,
             );
         }
@@ -284,6 +286,9 @@ impl<'db> HostLoop<'db> {
 
 /// Words that begin a pragma.
 const PRAGMAS: [&str; 3] = ["pragma", "_Pragma", "__pragma"];
+
+/// Directives that decide what a name means from there on.
+const MACROS: [&str; 2] = ["define", "undef"];
 
 /// Whether a statement is a loop with a condition.
 fn is_loop(kind: &StmtKind) -> bool {

@@ -23,9 +23,11 @@ const NAMES: [&str; 7] = [
 /// Whether what is in sight names streams, or a function that another file of the program defines.
 pub fn may_be_others(host: &HostLoop<'_>) -> bool {
     let db = host.function.db;
+    let seen = included_files(db, host.file());
+    // What another file says isn't read, also where the workspace has it.
     let is_elsewhere = |function: &FunctionItem<'_>| {
         let all = functions_named(db, host.file(), function.name(db));
-        !function.signature(db).kernel && !all.iter().any(|f| f.has_body(db))
+        !function.signature(db).kernel && !all.iter().any(|f| f.has_body(db) && seen.contains(&f.file(db)))
     };
     let mut files = included_files(db, host.file())
         .iter()

@@ -121,9 +121,6 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         show: &show,
         device: None,
     });
-    let Some(first) = runners.first() else {
-        return Err("internal error: there is nothing to run programs on; please report it".to_owned());
-    };
 
     let (state, saved) = resume(key, tuning, &ledger)?;
     let resumed = saved.tried.len();
@@ -159,7 +156,7 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         for _ in 0..workshop.workers(runners.len()) {
             scope.spawn(|| workshop.work());
         }
-        explore(&mut lab, first, guess, resumed)
+        explore(&mut lab, guess, resumed)
     })?;
     let faster = search.speedup.is_some_and(|speedup| speedup > 1.0);
     let (project, applied) = match best.filter(|_| faster) {
@@ -226,14 +223,14 @@ struct Searched {
 }
 
 /// Runs the program as it is, and then the points of the space, as far as the search goes.
-fn explore(lab: &mut Lab<'_>, first: &Runner<'_>, guess: Point, resumed: usize) -> Result<Searched, String> {
+fn explore(lab: &mut Lab<'_>, guess: Point, resumed: usize) -> Result<Searched, String> {
     let programs = order_original(lab.workshop, &lab.original);
     lab.progress.tell(PROBED, "building the program as it is");
     let space = lab.space(guess)?;
     let search = Search::new(&space, guess, lab.tuning.request.repeat);
     // While the program as it is runs, too.
     lab.order_timed(search.first(), false)?;
-    let reference = reference(first, lab.workshop, programs, lab.progress)?;
+    let reference = reference(lab.runners, lab.workshop, programs, lab.progress)?;
     lab.ledger.begin(Stage::Search);
     let best = lab.search(search, &reference)?;
     let seconds = lab
@@ -345,11 +342,14 @@ fn order_original(workshop: &Workshop<'_>, original: &Arc<Sources>) -> [Program;
 
 /// Runs the program as it is.
 fn reference(
-    runner: &Runner<'_>,
+    runners: &[Runner<'_>],
     workshop: &Workshop<'_>,
     programs: [Program; 2],
     progress: Progress<'_>,
 ) -> Result<Reference, String> {
+    let (Some(runner), Some(other)) = (runners.first(), runners.last()) else {
+        return Err("internal error: there is nothing to run programs on; please report it".to_owned());
+    };
     let [timed, checked] = programs.map(|program| {
         let built = workshop.wait(program);
         built.map_err(|failure| format!("the program as it is does not compile:\n{}", failure.message))
@@ -371,19 +371,40 @@ fn reference(
         _ => "the program as it is can't be run".to_owned(),
     };
     let ran = |begin: Instant| workshop.ledger.ran(Stage::Setup, begin.elapsed());
-    let begin = Instant::now();
-    let captured = runner.capture(&checked).map_err(unusable)?;
-    ran(begin);
     let request = runner.request;
-    let (mut times_ms, mut launches, mut seconds) = (Vec::new(), 0, f64::INFINITY);
-    for _ in 0..request.repeat.min(3) {
+    let capture = || {
         let begin = Instant::now();
-        let timed = runner.timed(&timed, request.timeout).map_err(unusable)?;
+        let captured = runner.capture(&checked).map_err(unusable);
         ran(begin);
-        times_ms.push(timed.ms);
-        launches = timed.launches;
-        seconds = timed.seconds.min(seconds);
-    }
+        captured
+    };
+    let time = || -> Result<(Vec<f64>, usize, f64), String> {
+        let (mut times_ms, mut launches, mut seconds) = (Vec::new(), 0, f64::INFINITY);
+        for _ in 0..request.repeat.min(3) {
+            let begin = Instant::now();
+            let timed = other.timed(&timed, request.timeout).map_err(unusable)?;
+            ran(begin);
+            times_ms.push(timed.ms);
+            launches = timed.launches;
+            seconds = timed.seconds.min(seconds);
+        }
+        Ok((times_ms, launches, seconds))
+    };
+    let (captured, timed) = match runners.len() {
+        1 => (capture()?, time()?),
+        _ => {
+            let (captured, timed) = std::thread::scope(|scope| {
+                let captured = scope.spawn(&capture);
+                let timed = time();
+                (captured.join(), timed)
+            });
+            (
+                captured.map_err(|_| "internal error: comparing has panicked; please report it".to_owned())??,
+                timed?,
+            )
+        }
+    };
+    let (times_ms, launches, seconds) = timed;
     let outcome = Outcome::Ran(Box::new(Run {
         median_ms: median(&times_ms).unwrap_or_default(),
         times_ms,
