@@ -38,7 +38,9 @@ pub fn page(nvcc: &Nvcc) -> Result<String> {
         "{NOTE}\n\n# What the rewrites cost in registers, memory and code\n\nCompiled by nvcc {} with `-O3` for sm_90 and linked. \
          A kernel takes as many registers as the function that it calls with the most, so that both are counted; instructions are \
          those of the kernel itself, most of which never run: the code for what doesn't fit comes after the code \
-         for what does. *Spilled*: bytes that the kernel stores for want of registers.\n",
+         for what does. *Spilled*: bytes that the kernel stores for want of registers. \
+         *Resident*: the most threads that a multiprocessor keeps at the same time, by registers and static shared memory; `gridfuse measure` \
+         asks the driver for the same.\n",
         crate::nvcc::VERSION
     );
     let plan = Plan::load(&workspace::root().join("tests/gpu/plan.toml"))?;
@@ -59,8 +61,8 @@ pub fn page(nvcc: &Nvcc) -> Result<String> {
             r#"
 ## {}
 
-| `{parent}` and `{child}` | registers | stack | shared | spilled | instructions | child: registers | shared | spilled | instructions |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+| `{parent}` and `{child}` | registers | stack | shared | spilled | resident | instructions | child: registers | shared | spilled | resident | instructions |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 "#,
             program.name
         );
@@ -91,15 +93,17 @@ pub fn page(nvcc: &Nvcc) -> Result<String> {
                 .with_context(|| format!("{}: no `{child}`", program.name))?;
             let _ = writeln!(
                 text,
-                "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 of_parent.registers,
                 of_parent.stack,
                 of_parent.shared,
                 of_parent.spilled,
+                of_parent.resident_threads(),
                 of_parent.instructions,
                 of_child.registers,
                 of_child.shared,
                 of_child.spilled,
+                of_child.resident_threads(),
                 of_child.instructions,
             );
         }

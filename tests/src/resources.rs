@@ -23,6 +23,27 @@ pub struct Usage {
     pub instructions: usize,
 }
 
+impl Usage {
+    /// The most threads that a multiprocessor of sm_90 keeps resident, with blocks of 32, 64, … 1024 threads: it has four parts with
+    /// 16,384 registers each, given out to warps by 256, 228 KB of shared memory, given out by 128 bytes, of which each block takes 1 KB
+    /// more than its own, 64 warps and 32 blocks.
+    pub fn resident_threads(&self) -> u32 {
+        let registers_of_warp = (self.registers.max(1) * 32).next_multiple_of(256);
+        let shared_of_block = (self.shared + 1024).next_multiple_of(128);
+        let resident = |threads: u32| {
+            let warps = threads / 32;
+            let fits = registers_of_warp * warps.next_multiple_of(4) <= 65_536;
+            let by_registers = if fits {
+                16_384 / registers_of_warp * 4 / warps
+            } else {
+                0
+            };
+            threads * by_registers.min(64 / warps).min(32).min(228 * 1024 / shared_of_block)
+        };
+        (5..=10).map(|power| resident(1 << power)).max().unwrap_or(0)
+    }
+}
+
 /// What the kernels of a source take when it is compiled with `-O3` for sm_90 and linked, by their symbols. Needs a compiler and no GPU.
 ///
 /// # Errors

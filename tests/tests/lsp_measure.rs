@@ -647,7 +647,7 @@ fn without_a_gpu_an_editor_is_told_what_to_do() {
 
 #[test]
 fn what_was_measured_is_remembered() {
-    let mut session = Session::new(&[]);
+    let mut session = Session::new(&[("FAKE_RESIDENT", "g == 3 ? 1024 : 2048")]);
     let path = session.path.clone();
     let source = session.files.read("program.cu");
     let argument = session.argument();
@@ -668,6 +668,9 @@ fn what_was_measured_is_remembered() {
     let (lens, hovers) = shown(&mut session);
     assert!(same(&lens), "{lens}");
     assert!(hovers.iter().all(|hover| same(hover)), "{hovers:#?}");
+    let occupancy = "*Occupancy* of `parent`: 32 registers, 1,024 resident threads with aggregate-block; 24 registers, 2,048 resident \
+                     threads before";
+    assert!(hovers.iter().all(|hover| hover.contains(occupancy)), "{hovers:#?}");
     // A comment changes nothing, code does.
     session.client.change_full(&path, &format!("// Changed.\n{source}"));
     assert!(same(&shown(&mut session).0));

@@ -97,6 +97,71 @@ fn times_and_agreement() {
     assert!(text.contains("20.0×") && text.contains("agrees (1 buffers)"), "{text}");
 }
 
+/// The driver says what compiled kernels need; who isn't told by it says nothing.
+#[test]
+fn what_kernels_need_is_told() {
+    let (files, home) = (program(), directory(&[]));
+    let fakes = [("FAKE_RESIDENT", "g == 3 ? 1024 : 2048")];
+    let arguments = ["--rewrites", "threshold,aggregate-block,aggregate-grid"];
+    let report = measure(&[&arguments[..], &["--json"]].concat(), &fakes)
+        .expect_code(0)
+        .json();
+    let names = |outcome: &Value| -> Vec<String> {
+        let kernels = outcome["kernels"].as_array().unwrap().iter();
+        kernels
+            .map(|kernel| kernel["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&report["original"]), ["child", "parent"], "without the runtime's");
+    let aggregated = &variant(&report, "aggregate-block")["outcome"];
+    assert_eq!(
+        names(aggregated),
+        ["child", "child_aggregated<gridfuse::Batch>", "parent"]
+    );
+    assert_eq!(
+        aggregated["kernels"][2],
+        serde_json::json!({
+            "name": "parent", "registers": 32, "shared_bytes": 0, "local_bytes": 16, "largest_block": 1024, "resident_threads": 1024
+        })
+    );
+    let reports = home.file("out");
+    let arguments = [&arguments[..], &["--report", reports.to_str().unwrap()]].concat();
+    let run = measure_in(&files, &home, &arguments, &fakes).expect_code(0);
+    let lines = [
+        "child_aggregated: 14 registers, 1,080 bytes shared, 1,536 resident threads (aggregate-block, aggregate-grid)",
+        "parent: 24 registers, 2,048 resident threads (original, threshold); 32 registers, 1,024 resident threads (aggregate-block); 32 \
+         registers, 2,048 resident threads (aggregate-grid)",
+    ];
+    let costs = [
+        "aggregate-block: parent keeps 1,024 threads resident on a multiprocessor in place of 2,048 as it is (32 registers, not 24)",
+        "aggregate-block, aggregate-grid: child_aggregated keeps 1,536 threads resident on a multiprocessor in place of 2,048 for child \
+         (14 registers, not 10; 1,080 bytes shared, not 0)",
+    ];
+    let markdown = fs::read_to_string(home.file("out/report.md"))
+        .unwrap()
+        .replace('\\', "");
+    let html = fs::read_to_string(home.file("out/report.html")).unwrap();
+    for line in lines {
+        for text in [&run.stdout, &markdown, &html] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+    for cost in costs {
+        for text in [&run.stderr, &markdown, &html] {
+            assert!(text.replace('\n', " ").contains(cost), "{cost}: {text}");
+        }
+    }
+    assert!(!run.stdout.contains("detail::run"), "{}", run.story());
+    assert_eq!(run.stdout.matches("registers, ").count(), 5, "{}", run.story());
+
+    let report = measure(&["--rewrites", "threshold", "--json"], &[])
+        .expect_code(0)
+        .json();
+    assert_eq!(report["original"]["kernels"], Value::Null);
+    let run = measure(&["--rewrites", "threshold"], &[]).expect_code(0);
+    assert!(!run.stdout.contains("registers"), "{}", run.story());
+}
+
 /// Where there are several GPUs, each runs programs of its own.
 #[test]
 fn programs_run_on_all_gpus() {

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Command;
 
 use gridfuse_codeactions::api::rewrite::Family;
 use gridfuse_codeactions::handlers::of_launches;
@@ -54,6 +55,72 @@ const LOCALS: [u32; 4] = [24, 40, 52, 96];
 fn largest_block(registers: u32) -> u32 {
     let threads = REGISTERS / registers.max(1).next_multiple_of(8);
     (threads / 32 * 32).min(1024)
+}
+
+/// Prints the most resident threads by the registers and the shared memory of a kernel, as NVIDIA's own calculator says it for sm_90.
+const CALCULATOR: &str = r#"
+#include <initializer_list>
+#include <climits>
+#include <cstdio>
+#include "cuda_occupancy.h"
+int main() {
+    cudaOccDeviceProp gpu;
+    gpu.computeMajor = 9, gpu.computeMinor = 0;
+    gpu.maxThreadsPerBlock = 1024, gpu.maxThreadsPerMultiprocessor = 2048;
+    gpu.regsPerBlock = gpu.regsPerMultiprocessor = 65536;
+    gpu.warpSize = 32, gpu.numSms = 132;
+    gpu.sharedMemPerBlock = 48 << 10, gpu.sharedMemPerMultiprocessor = 228 << 10, gpu.sharedMemPerBlockOptin = 227 << 10;
+    gpu.reservedSharedMemPerBlock = 1024;
+    for (int registers = 1; registers <= 255; ++registers)
+        for (int shared : {0, 4, 1028, 1080, 2816, 8000, 20000, 49152}) {
+            cudaOccFuncAttributes kernel;
+            kernel.maxThreadsPerBlock = INT_MAX, kernel.numRegs = registers, kernel.sharedSizeBytes = shared;
+            kernel.partitionedGCConfig = PARTITIONED_GC_OFF, kernel.shmemLimitConfig = FUNC_SHMEM_LIMIT_DEFAULT;
+            kernel.maxDynamicSharedSizeBytes = 0, kernel.numBlockBarriers = 1;
+            const cudaOccDeviceState state;
+            int most = 0;
+            for (int size = 32; size <= 1024; size *= 2) {
+                cudaOccResult result;
+                if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &gpu, &kernel, &state, size, 0) != CUDA_OCC_SUCCESS) return 1;
+                if (result.activeBlocksPerMultiprocessor * size > most) most = result.activeBlocksPerMultiprocessor * size;
+            }
+            std::printf("%d %d %d\n", registers, shared, most);
+        }
+}
+"#;
+
+#[test]
+fn resident_threads_are_those_of_the_calculator() {
+    let include = Nvcc::get().root().join("include");
+    assert!(include.join("cuda_occupancy.h").is_file(), "{}", include.display());
+    let files = directory(&[("calculator.cpp", CALCULATOR.as_bytes())]);
+    let program = files.file("calculator");
+    let mut compile = Command::new("g++");
+    compile
+        .arg("-I")
+        .arg(&include)
+        .arg(files.file("calculator.cpp"))
+        .arg("-o")
+        .arg(&program);
+    let compiled = compile.output().expect("g++ starts");
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
+    let printed = Command::new(&program).output().expect("it starts");
+    assert!(printed.status.success());
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert_eq!(printed.lines().count(), 255 * 8);
+    for line in printed.lines() {
+        let numbers: Vec<u32> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        let usage = Usage {
+            registers: numbers[0],
+            shared: numbers[1],
+            ..Usage::default()
+        };
+        assert_eq!(usage.resident_threads(), numbers[2], "{line}");
+    }
 }
 
 fn explained(root: &Path, file: &str) -> Vec<Value> {

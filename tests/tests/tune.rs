@@ -118,6 +118,49 @@ const FEW: [&str; 6] = [
     "none,block,grid",
 ];
 
+/// Of combinations whose times can't be told apart, the one that keeps more threads resident is the best; a slower one isn't.
+#[test]
+fn occupancy_decides_what_times_do_not() {
+    let few = [
+        "--thresholds",
+        "none",
+        "--factors",
+        "none",
+        "--granularities",
+        "none,block,grid",
+        "--repeat",
+        "2",
+    ];
+    let search = |time: &str, resident: &[(&str, &str)], arguments: &[&str]| {
+        let (files, home) = (program(), directory(&[]));
+        let fakes = [&[("FAKE_TIME", time)], resident].concat();
+        tune(&files, &home, &[&few[..], arguments].concat(), &fakes).expect_code(0)
+    };
+    let close = "g == 3 ? 1 : g == 5 ? 1.01 : 3";
+    let resident = [("FAKE_RESIDENT", "g == 3 ? 1024 : 1536")];
+    let report = search(close, &resident, &["--json"]).json();
+    assert_eq!(report["search"]["best"], "aggregate-grid", "{report:#}");
+    assert_eq!(report["search"]["best_ms"], 1.01);
+    assert_eq!(
+        report["search"]["as_fast"],
+        serde_json::json!([
+            { "point": "aggregate-block", "ms": 1.0, "resident_threads": 1024, "best_resident_threads": 1536 }
+        ])
+    );
+    let run = search(close, &resident, &[]);
+    for part in [
+        "aggregate-block is as fast as far as can be told, but keeps 1,024 threads resident on a multiprocessor in place of 1,536",
+        "parent: 24 registers, 1,536 resident threads (as it is); 32 registers, 1,536 resident threads (aggregate-grid)",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {}", run.story());
+    }
+    for (time, resident) in [(close, &[][..]), ("g == 3 ? 1 : g == 5 ? 1.05 : 3", &resident)] {
+        let report = search(time, resident, &["--json"]).json();
+        assert_eq!(report["search"]["best"], "aggregate-block", "{report:#}");
+        assert_eq!(report["search"]["as_fast"], Value::Null);
+    }
+}
+
 #[test]
 fn the_best_is_written_and_tuned_again() {
     let (files, home) = (program(), directory(&[]));

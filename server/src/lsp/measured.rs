@@ -59,7 +59,18 @@ pub fn markdown(snapshot: &Snapshot, function: FunctionItem<'_>) -> String {
         })
         .collect();
     let header = ["Measured", "ms", "speedup", "GPU", "arguments", ""];
-    format!("\n*Measured*: {}\n\n{}", words(&best.phrase()), table(&header, &rows))
+    let occupancy = best.occupancy().map_or_else(String::new, |occupancy| {
+        format!(
+            "\n*Occupancy* of `{}`: {}\n",
+            function.name(&snapshot.db),
+            words(&occupancy)
+        )
+    });
+    format!(
+        "\n*Measured*: {}\n\n{}{occupancy}",
+        words(&best.phrase()),
+        table(&header, &rows)
+    )
 }
 
 fn read(snapshot: &Snapshot, function: FunctionItem<'_>) -> Result<Vec<Measured>, String> {

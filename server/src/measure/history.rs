@@ -7,9 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint;
+use super::kernels::{of, of_outcome};
 use super::lock;
 use super::phrases::{milliseconds, times};
-use super::report::{Agreement, Outcome, Report};
+use super::report::{Agreement, Kernel, Outcome, Report};
 use super::state_directory;
 use super::tune::report::TuneReport;
 use super::tune::space::Point;
@@ -51,6 +52,9 @@ pub struct Entry {
     /// The original did not finish in so many seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     original_timed_out: Option<f64>,
+    /// What the original's kernels need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    original_kernels: Vec<Kernel>,
     variants: Vec<Past>,
 }
 
@@ -61,6 +65,9 @@ struct Past {
     median_ms: f64,
     /// It computed the same as the original; `None`: it could not be compared.
     agrees: Option<bool>,
+    /// What its kernels need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kernels: Vec<Kernel>,
     /// It's the fastest that a search has found.
     #[serde(default, skip_serializing_if = "is_false")]
     tuned: bool,
@@ -93,9 +100,25 @@ pub struct Measured {
     pub current: bool,
     /// `2 days ago`
     pub ago: String,
+    /// What the function needs as a kernel: with the rewrites, and in the original; `None`: not known.
+    pub needs: [Option<Kernel>; 2],
 }
 
 impl Measured {
+    /// `32 registers, 1,536 resident threads with aggregate-block; 24 registers, 2,048 resident threads as it was`
+    pub fn occupancy(&self) -> Option<String> {
+        let [Some(with), as_it_was] = &self.needs else {
+            return None;
+        };
+        let mut text = format!("{} with {}", with.needs(), self.rewrites);
+        match as_it_was {
+            Some(before) if before.needs() == with.needs() => text += ", the same as before",
+            Some(before) => text += &format!("; {} before", before.needs()),
+            None => {}
+        }
+        Some(text)
+    }
+
     /// `aggregate-block: 41.0× on NVIDIA H200, 2 days ago, code unchanged since`
     pub fn phrase(&self) -> String {
         let speedup = match (self.speedup, self.original_timed_out) {
@@ -147,6 +170,7 @@ impl Entry {
                         Agreement::Unknown { .. } | Agreement::NotShown(_) => None,
                     },
                     tuned: false,
+                    kernels: run.kernels.clone(),
                 }),
                 _ => None,
             })
@@ -164,6 +188,7 @@ impl Entry {
                 Outcome::TimedOut { seconds } => Some(seconds),
                 _ => None,
             },
+            original_kernels: of_outcome(&report.original).to_vec(),
             variants,
         })
     }
@@ -180,6 +205,15 @@ impl Entry {
             // It stays as it is.
             false => (Point::default(), original_ms?),
         };
+        let original_kernels = of_outcome(&report.original).to_vec();
+        let best = report
+            .points
+            .iter()
+            .find(|tried| Some(&tried.point) == search.best.as_ref());
+        let kernels = match best.filter(|_| faster) {
+            Some(tried) => of_outcome(&tried.outcome).to_vec(),
+            None => original_kernels.clone(),
+        };
         Some(Entry {
             at: now(),
             fingerprint: *first,
@@ -190,6 +224,7 @@ impl Entry {
             functions,
             original_ms,
             original_timed_out: None,
+            original_kernels,
             variants: vec![Past {
                 rewrites: if faster {
                     point.in_words()
@@ -199,6 +234,7 @@ impl Entry {
                 median_ms,
                 agrees: Some(true),
                 tuned: true,
+                kernels,
             }],
         })
     }
@@ -284,6 +320,7 @@ impl History {
                     args: entry.args.clone(),
                     current: entry.fingerprint == fingerprint || entry.also.contains(&fingerprint),
                     ago: ago(now().saturating_sub(entry.at)),
+                    needs: [&past.kernels, &entry.original_kernels].map(|kernels| of(kernels, function).cloned()),
                 });
             }
         }
@@ -371,6 +408,7 @@ fn ago(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::kernels::tests::kernel;
 
     fn entry(fingerprint: u64, original_ms: f64, variants: &[(&str, f64, Option<bool>)]) -> Entry {
         Entry {
@@ -383,6 +421,7 @@ mod tests {
             functions: vec!["parent".to_owned()],
             original_ms: Some(original_ms),
             original_timed_out: None,
+            original_kernels: vec![kernel("parent", 24, 2048)],
             variants: variants
                 .iter()
                 .map(|(rewrites, median_ms, agrees)| Past {
@@ -390,6 +429,7 @@ mod tests {
                     median_ms: *median_ms,
                     agrees: *agrees,
                     tuned: false,
+                    kernels: vec![kernel("parent", 32, 1024), kernel("child_aggregated", 14, 2048)],
                 })
                 .collect(),
         }
@@ -422,6 +462,16 @@ mod tests {
                 "threshold: 41.0× on NVIDIA H200, 2 days ago, stale: code changed since",
                 "coarsen: wrong results on NVIDIA H200, 2 days ago, code unchanged since",
             ]
+        );
+        let occupancy = history
+            .of_function("parent", || 2)
+            .first()
+            .and_then(Measured::occupancy);
+        assert_eq!(
+            occupancy.as_deref(),
+            Some(
+                "32 registers, 1,024 resident threads with aggregate-block; 24 registers, 2,048 resident threads before"
+            )
         );
         assert!(history.of_function("other", || 2).is_empty());
         // Another file of the same number.

@@ -2,6 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::kernels::{self, EXPLANATION};
 use super::phrases::{about, best, capital, milliseconds, notes, result, speedup, summary, times, tried};
 use super::report::{Outcome, Report, Run};
 
@@ -18,6 +19,7 @@ const BAR_HEIGHT: f64 = 12.0;
 pub fn page(report: &Report) -> String {
     let title = format!("gridfuse: {}", report.file);
     let notes = notes(report);
+    let kernels = kernels::of_report(report);
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -38,6 +40,11 @@ pub fn page(report: &Report) -> String {
                     p { (about(report)) "." }
                     @if !report.args.is_empty() {
                         p { "Arguments: " @for arg in &report.args { code { (arg) } " " } }
+                    }
+                    @if !kernels.is_empty() {
+                        h2 { "Kernels" }
+                        p { (capital(EXPLANATION)) "." }
+                        ul { @for line in &kernels { li { (line) } } }
                     }
                     @if !notes.is_empty() {
                         h2 { "Notes" }
@@ -177,6 +184,7 @@ mod tests {
             device_launches: Some(launches),
             errors: Vec::new(),
             agreement,
+            kernels: Vec::new(),
         }))
     }
 

@@ -101,6 +101,17 @@ pub fn launching_kernels(db: &Database, files: &[SourceFile]) -> BTreeSet<String
         .collect()
 }
 
+/// The names of the kernels that launch others, `launching`, and of those that device code launches.
+pub fn kernels_of_launches(db: &Database, files: &[SourceFile], launching: &BTreeSet<String>) -> BTreeSet<String> {
+    let own = files.iter().filter(|file| !is_runtime_header(db, **file));
+    let sites = own.flat_map(|file| launches(db, *file));
+    let by_device = sites.filter(|launching| matches!(launching, Launching::Site(site) if site.device_side()));
+    by_device
+        .filter_map(|launching| launching.kernel(db))
+        .chain(launching.iter().cloned())
+        .collect()
+}
+
 /// The edits of a program's files that time the host's launches of `kernels` and, on request, count device-side launches.
 /// New sites are numbered only in the original (`sites` empty); in a rewritten program, other launches stay as they are. `host`: only
 /// this file's launches by the host are measured.

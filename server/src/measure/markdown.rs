@@ -1,5 +1,6 @@
 //! A measurement as a page in Markdown.
 
+use super::kernels::{self, EXPLANATION};
 use super::phrases::{about, capital, milliseconds, notes, result, speedup, times, tried};
 use super::report::{Outcome, Report};
 
@@ -21,6 +22,13 @@ pub fn page(report: &Report) -> String {
     out.push_str(&format!("\n{}.\n", inline(&about(report))));
     if !report.args.is_empty() {
         out.push_str(&format!("\nArguments: `{}`\n", report.args.join(" ").replace('`', "'")));
+    }
+    let kernels = kernels::of_report(report);
+    if !kernels.is_empty() {
+        out.push_str(&format!("\n{}:\n\n", capital(&format!("kernels: {EXPLANATION}"))));
+    }
+    for line in kernels {
+        out.push_str(&format!("- {}\n", inline(&line)));
     }
     let notes = notes(report);
     if !notes.is_empty() {

@@ -13,6 +13,9 @@
 //     time <site> <milliseconds>           GPU time of a launch until all its children are done
 //     data <site> <nth launch> <argument> <kind> <bytes> <hash> <offset or ->   memory after a launch
 //     launches <number>                    launches by device code
+//     kernel <registers> <shared> <local> <block> <resident> <name>   what a compiled kernel needs: registers a thread, static
+//                                          shared bytes a block, local bytes a thread; its largest block, the most threads
+//                                          that stay resident on a multiprocessor, and its name up to the line's end
 //     error <what> <code> <name>           what CUDA said
 //     end                                  the program came to its end
 //
@@ -33,6 +36,13 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#if defined(__has_include)
+#if __has_include(<cxxabi.h>)
+#include <cxxabi.h>
+#define GRIDFUSE_MEASURE_DEMANGLES 1
+#endif
+#endif
 
 namespace gridfuse_measure {
 
@@ -152,6 +162,7 @@ public:
         else {
             cudaDeviceSynchronize();
             look_at_launches();
+            look_at_kernels();
             for (auto& entry : last_) write(entry.second);
         }
         std::fprintf(out_, "end\n");
@@ -243,19 +254,82 @@ private:
         }
     }
 
+    // A function of the driver, which isn't linked; null where it's too old for that. `version`: the CUDA version that has it.
+    template <class Function>
+    static Function driver(const char* name, unsigned version) {
+        void* found = nullptr;
+#if CUDART_VERSION >= 13000
+        cudaDriverEntryPointQueryResult result;
+        const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &found, version, cudaEnableDefault, &result);
+#else
+        (void)version;
+        const cudaError_t error = cudaGetDriverEntryPoint(name, &found, cudaEnableDefault);
+#endif
+        if (error != cudaSuccess) {
+            // The program's own errors are not these.
+            cudaGetLastError();
+            return nullptr;
+        }
+        return reinterpret_cast<Function>(found);
+    }
+
+    // What the kernels of the program need, as the driver has loaded them: linking has made one module of all translation units, so
+    // that each is seen once. A driver or toolkit that doesn't tell leaves nothing to write.
+    void look_at_kernels() {
+        using Handle = void*;
+        const auto module_of = driver<int (*)(Handle*, Handle)>("cuFuncGetModule", 12000);
+        const auto count_of = driver<int (*)(unsigned*, Handle)>("cuModuleGetFunctionCount", 12040);
+        const auto functions_of = driver<int (*)(Handle*, unsigned, Handle)>("cuModuleEnumerateFunctions", 12040);
+        const auto name_of = driver<int (*)(const char**, Handle)>("cuFuncGetName", 12030);
+        const auto attribute_of = driver<int (*)(int*, int, Handle)>("cuFuncGetAttribute", 12000);
+        const auto blocks_of = driver<int (*)(int*, Handle, int, std::size_t)>("cuOccupancyMaxActiveBlocksPerMultiprocessor", 12000);
+        if (!module_of || !count_of || !functions_of || !name_of || !attribute_of || !blocks_of) return;
+        cudaFunction_t own = nullptr;
+        if (cudaGetFuncBySymbol(&own, (const void*)warm_parent) != cudaSuccess) {
+            cudaGetLastError();
+            return;
+        }
+        Handle module = nullptr;
+        unsigned count = 0;
+        if (module_of(&module, (Handle)own) != 0 || count_of(&count, module) != 0) return;
+        std::vector<Handle> functions(count);
+        if (functions_of(functions.data(), count, module) != 0) return;
+        // By their numbers in the driver's CUfunction_attribute.
+        enum { kLargestBlock = 0, kSharedBytes = 1, kLocalBytes = 3, kRegisters = 4 };
+        for (const Handle function : functions) {
+            const char* name = nullptr;
+            if (function == nullptr || name_of(&name, function) != 0 || name == nullptr) continue;
+            if (std::string(name).find("gridfuse_measure") != std::string::npos) continue;
+            int block = 0, shared = 0, local = 0, registers = 0;
+            if (attribute_of(&block, kLargestBlock, function) != 0 || attribute_of(&shared, kSharedBytes, function) != 0 ||
+                attribute_of(&local, kLocalBytes, function) != 0 || attribute_of(&registers, kRegisters, function) != 0)
+                continue;
+            int resident = 0;
+            for (int size = 32; size <= block && size <= 1024; size *= 2) {
+                int blocks = 0;
+                if (blocks_of(&blocks, function, size, 0) == 0 && blocks * size > resident) resident = blocks * size;
+            }
+            std::fprintf(out_, "kernel %d %d %d %d %d %s\n", registers, shared, local, block, resident, readable(name).c_str());
+        }
+    }
+
+    // A name as it stands in the source, where that can be said.
+    static std::string readable(const char* name) {
+#ifdef GRIDFUSE_MEASURE_DEMANGLES
+        int status = 0;
+        if (char* const demangled = abi::__cxa_demangle(name, nullptr, nullptr, &status)) {
+            const std::string text = demangled;
+            std::free(demangled);
+            if (status == 0) return text;
+        }
+#endif
+        return name;
+    }
+
     // The allocation that a pointer points into, as the driver knows it.
     static bool range(const void* pointer, const void*& base, std::size_t& bytes) {
         using Function = int (*)(unsigned long long*, std::size_t*, unsigned long long);
-        static const Function function = [] {
-            void* found = nullptr;
-#if CUDART_VERSION >= 13000
-            cudaDriverEntryPointQueryResult result;
-            cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &found, 12000, cudaEnableDefault, &result);
-#else
-            cudaGetDriverEntryPoint("cuMemGetAddressRange", &found, cudaEnableDefault);
-#endif
-            return reinterpret_cast<Function>(found);
-        }();
+        static const Function function = driver<Function>("cuMemGetAddressRange", 12000);
         unsigned long long start = 0;
         if (function == nullptr || function(&start, &bytes, (unsigned long long)(std::uintptr_t)pointer) != 0) return false;
         base = (const void*)(std::uintptr_t)start;

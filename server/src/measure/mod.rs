@@ -18,6 +18,7 @@ pub mod html;
 mod inputs;
 mod instrument;
 pub mod kernel;
+pub mod kernels;
 pub mod lacking;
 mod lock;
 pub mod markdown;
@@ -50,7 +51,7 @@ use gridfuse_analysis::base::span::TextRange;
 
 use self::build::{BuildFailure, Compiler, build};
 use self::gpus::Gpus;
-use self::instrument::{Sites, instrument, launching_kernels};
+use self::instrument::{Sites, instrument, kernels_of_launches, launching_kernels};
 use self::kernel::HostProgram;
 use self::place::Place;
 use self::probe::probe;
@@ -168,6 +169,7 @@ pub fn measure(
             project.show(&request.file)
         ));
     }
+    let concerned = kernels_of_launches(project.host.db(), &program::files(&project, request.main())?, &kernels);
     let mut sites = Sites::default();
     let original = sources(&project, request, &kernels, &mut sites)?;
     require_sites(&sites, &kernels, request, &project)?;
@@ -191,6 +193,7 @@ pub fn measure(
     let runners = gpus.runners(Runner {
         request,
         place: &place,
+        kernels: &concerned,
         scratch: scratch.path(),
         original: &original.plain,
         directory: sent.as_deref().or(home_of(&project, request)),

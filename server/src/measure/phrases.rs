@@ -1,6 +1,7 @@
 //! A measurement in words: the same in the terminal, in reports and in editors.
 
 use super::compare::Difference;
+use super::kernels;
 use super::report::{Agreement, BuildMessage, NotShown, Outcome, Report, Variant};
 
 /// At most this many of a compiler's messages are shown.
@@ -297,6 +298,7 @@ pub fn notes(report: &Report) -> Vec<String> {
             notes.push(note);
         }
     }
+    notes.extend(kernels::costs(report));
     for variant in &report.variants {
         if !variant.assumptions.is_empty() {
             notes.push(format!(

@@ -5,6 +5,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::kernels;
+use super::report::Kernel;
+
 /// One capture of a buffer: after the `nth` launch (from 0) of `site`, reached by argument `argument` (from 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
@@ -90,6 +93,8 @@ pub struct Recording {
     pub buffers: BTreeMap<Moment, Buffer>,
     /// Launches by device code.
     pub launches: Option<u64>,
+    /// The program's kernels.
+    pub kernels: Vec<Kernel>,
     /// Errors, each once.
     pub errors: Vec<CudaError>,
     /// The program came to its end.
@@ -133,6 +138,16 @@ impl Recording {
                     offset: offset.parse().ok(),
                 };
                 self.buffers.insert(moment, buffer);
+            }
+            ["kernel", registers, shared, local, block, resident, name @ ..] if !name.is_empty() => {
+                self.kernels.push(Kernel {
+                    name: kernels::name(&name.join(" ")),
+                    registers: registers.parse().ok()?,
+                    shared_bytes: shared.parse().ok()?,
+                    local_bytes: local.parse().ok()?,
+                    largest_block: block.parse().ok()?,
+                    resident_threads: resident.parse().ok()?,
+                });
             }
             ["launches", number] => self.launches = Some(number.parse().ok()?),
             ["error", during, _, name] => {
@@ -184,6 +199,10 @@ time 1 2
 data 0 0 1 i32 8 00ff 4
 data 0 1 1 f32 4 1 -
 launches 12
+kernel 32 1080 16 1024 2048 void graph::expand<float, 4>(float*, int)
+kernel 32 -1 16 1024 2048 wrong(int)
+kernel 32 1080 16 1024
+kernel 32 1080 16 1024 2048
 error device-launch 69 cudaErrorLaunchPendingCountExceeded
 error device-launch 69 cudaErrorLaunchPendingCountExceeded
 time 0 nan
@@ -196,6 +215,17 @@ time 0"#,
         assert_eq!(recording.total(), (2, 2.5));
         assert_eq!((recording.launches, recording.complete), (Some(12), false));
         assert_eq!(recording.errors.len(), 1);
+        assert_eq!(
+            recording.kernels,
+            [Kernel {
+                name: "graph::expand<float, 4>".to_owned(),
+                registers: 32,
+                shared_bytes: 1080,
+                local_bytes: 16,
+                largest_block: 1024,
+                resident_threads: 2048,
+            }]
+        );
         let kept: Vec<Option<Vec<u8>>> = recording.buffers.values().map(|b| recording.bytes(b)).collect();
         assert_eq!(kept, [Some(vec![1, 0, 0, 0, 2, 0, 0, 0]), None]);
         Ok(())

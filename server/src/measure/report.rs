@@ -172,6 +172,28 @@ pub struct Run {
     pub errors: Vec<CudaErrorReport>,
     /// Whether it computes the same as the original; for the original itself, `Original`.
     pub agreement: Agreement,
+    /// The kernels that launch others or are launched by device code, with what rewrites have made of them; not there where the driver
+    /// (before CUDA 12.4) or the toolkit doesn't tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<Kernel>,
+}
+
+/// What a compiled kernel needs, as the driver has loaded it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Kernel {
+    /// Its name, with namespaces and template arguments.
+    pub name: String,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Static shared memory of a block, in bytes.
+    pub shared_bytes: u64,
+    /// Local memory of a thread, in bytes: its stack, and what doesn't fit into registers.
+    pub local_bytes: u64,
+    /// The most threads that a block of it can have.
+    pub largest_block: u32,
+    /// The most threads of it that are resident on a multiprocessor at the same time, with the best block size of 32, 64, … 1024. Registers
+    /// and static shared memory limit them; dynamic shared memory, which each launch sets, isn't counted.
+    pub resident_threads: u32,
 }
 
 /// An error that CUDA reported.

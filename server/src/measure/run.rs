@@ -12,8 +12,8 @@ use super::compare::{Comparison, compare, output_difference, unstable};
 use super::place::Place;
 use super::process::Finished;
 use super::recording::{Moment, Recording};
-use super::report::{Agreement, BuildMessage, CudaErrorReport, NotShown, Outcome, Run, median};
-use super::{Request, advice};
+use super::report::{Agreement, BuildMessage, CudaErrorReport, Kernel, NotShown, Outcome, Run, median};
+use super::{Request, advice, kernels};
 
 /// So many characters of what a program says are told.
 const MOST_SAID: usize = 80;
@@ -65,6 +65,11 @@ impl Captured {
         self.recording.launches
     }
 
+    /// Its kernels.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.recording.kernels
+    }
+
     /// What CUDA complained about.
     pub fn errors(&self) -> Vec<CudaErrorReport> {
         self.recording.errors.iter().map(Into::into).collect()
@@ -89,6 +94,8 @@ pub struct Runner<'a> {
     pub request: &'a Request,
     /// On which machine.
     pub place: &'a Place,
+    /// The kernels that launch others or are launched by device code.
+    pub kernels: &'a BTreeSet<String>,
     /// Where files may be left.
     pub scratch: &'a Path,
     /// The user's texts, before any rewrite.
@@ -141,7 +148,7 @@ impl Runner<'_> {
                 seconds: limit.as_secs_f64(),
             });
         }
-        let recording = Recording::read(&out).map_err(|_| {
+        let mut recording = Recording::read(&out).map_err(|_| {
             let message = format!(
                 "launched none of the measured kernels ({})\n{}",
                 status(&done),
@@ -149,6 +156,7 @@ impl Runner<'_> {
             );
             failed(message, signal_advice(&done))
         })?;
+        recording.kernels = kernels::concerned(std::mem::take(&mut recording.kernels), self.kernels);
         if !recording.complete {
             let error = recording.errors.first();
             let why = error.map_or(String::new(), |error| format!(": {}", error.name));
@@ -214,6 +222,7 @@ impl Runner<'_> {
                 device_launches: recording.launches,
                 errors: recording.errors.iter().map(Into::into).collect(),
                 agreement,
+                kernels: recording.kernels,
             })),
             Err(outcome) => outcome,
         }

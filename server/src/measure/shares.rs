@@ -92,6 +92,9 @@ fn both(one: Outcome, other: Outcome) -> Outcome {
     match (one, other) {
         (Outcome::Ran(mut one), Outcome::Ran(other)) => {
             one.times_ms.extend(other.times_ms);
+            if one.kernels.is_empty() {
+                one.kernels = other.kernels;
+            }
             one.median_ms = median(&one.times_ms).unwrap_or_default();
             for error in other.errors {
                 if one

@@ -1,7 +1,7 @@
 //! `gridfuse measure`: the program as it is and rewritten, on a GPU.
 
 pub mod program_args;
-mod table;
+pub mod table;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

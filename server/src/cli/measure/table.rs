@@ -5,6 +5,7 @@ use std::io::Write;
 use super::super::CliError;
 use super::super::fitted_table::FittedTable;
 use super::super::output::note;
+use crate::measure::kernels::{self, EXPLANATION};
 use crate::measure::phrases::{about, milliseconds, notes, result, speedup, times, tried};
 use crate::measure::report::{Outcome, Report};
 
@@ -32,8 +33,20 @@ pub fn print(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
     }
     table.print(out)?;
     writeln!(out, "{}", about(report))?;
+    print_kernels(&kernels::of_report(report), out)?;
     for text in notes(report) {
         note(&text);
+    }
+    Ok(())
+}
+
+/// Prints what kernels need, a line each.
+pub fn print_kernels(lines: &[String], out: &mut dyn Write) -> Result<(), CliError> {
+    if !lines.is_empty() {
+        writeln!(out, "kernels: {EXPLANATION}")?;
+    }
+    for line in lines {
+        writeln!(out, "  {line}")?;
     }
     Ok(())
 }

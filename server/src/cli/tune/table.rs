@@ -4,7 +4,9 @@ use std::io::Write;
 
 use super::super::CliError;
 use super::super::fitted_table::FittedTable;
+use super::super::measure::table::print_kernels;
 use super::super::output::note;
+use crate::measure::kernels::{grouped, lines, of_outcome};
 use crate::measure::phrases::{milliseconds, times};
 use crate::measure::report::{Agreement, Outcome};
 use crate::measure::tune::report::{TriedPoint, TuneReport};
@@ -47,6 +49,24 @@ pub fn print(report: &TuneReport, out: &mut dyn Write) -> Result<(), CliError> {
         )?,
         (None, _) => writeln!(out, "no combination computes the same as the program as it is")?,
     }
+    for other in &found.as_fast {
+        writeln!(
+            out,
+            "{} is as fast as far as can be told, but keeps {} threads resident on a multiprocessor in place of {}",
+            other.point,
+            grouped(other.resident_threads.into()),
+            grouped(other.best_resident_threads.into())
+        )?;
+    }
+    let best = found
+        .best
+        .as_deref()
+        .zip(found.speedup)
+        .filter(|(_, speedup)| *speedup > 1.0);
+    let best = best.and_then(|(best, _)| report.points.iter().find(|tried| tried.point == best));
+    let best = best.map(|tried| (tried.point.as_str(), of_outcome(&tried.outcome)));
+    let programs = std::iter::once(("as it is", of_outcome(&report.original))).chain(best);
+    print_kernels(&lines(&programs.collect::<Vec<_>>()), out)?;
     if let Some(all) = &report.exhaustive {
         let best = all.best.as_deref().unwrap_or("none");
         write!(

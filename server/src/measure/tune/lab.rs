@@ -8,6 +8,7 @@ use gridfuse_codeactions::api::rewrite::Options;
 use gridfuse_codeactions::handlers::rewrite_by_id;
 
 use super::base::{Base, Load};
+use super::choice::{Choice, choose};
 use super::cost::{Ledger, Stage};
 use super::race::{Entry, Race, Tries};
 use super::report::TriedPoint;
@@ -18,7 +19,7 @@ use super::workshop::{Program, Workshop};
 use super::{Reference, SEARCHED, Tuning, save};
 use crate::cli::Project;
 use crate::measure::instrument::Sites;
-use crate::measure::report::{Agreement, Outcome, Run, median};
+use crate::measure::report::{Agreement, Kernel, Outcome, Run, median};
 use crate::measure::run::{Captured, Runner};
 use crate::measure::variant::Applied;
 use crate::measure::{PROBED, Progress, Recipe, Sources, percent, process, sources};
@@ -74,6 +75,20 @@ pub struct Checked {
     pub verdict: Result<Agreement, GivenUp>,
     /// Launches by device code.
     pub launches: Option<u64>,
+    /// What its kernels need.
+    pub kernels: Vec<Kernel>,
+}
+
+impl Tried {
+    /// Takes what a comparison has found out.
+    pub fn compared(&mut self, checked: Checked) {
+        self.device_launches = checked.launches;
+        self.kernels = checked.kernels;
+        match checked.verdict {
+            Ok(agreement) => self.agreement = Some(agreement),
+            Err(given_up) => self.given_up = Some(given_up),
+        }
+    }
 }
 
 /// No launch could be rewritten.
@@ -107,16 +122,25 @@ fn check_one(
     let begin = Instant::now();
     let checked = built.map(|program| runner.check(&program, original));
     workshop.ledger.ran(stage, begin.elapsed());
-    let (verdict, launches) = match checked {
-        Ok(Ok((agreement, recording))) => (Ok(agreement), recording.launches),
-        Ok(Err(Outcome::Failed { message, .. })) => (Err(GivenUp::Failed { message }), None),
-        Ok(Err(_)) => (Err(GivenUp::Slow), None),
-        Err(failure) => {
-            let message = failure.message;
-            (Err(GivenUp::NotBuilt { message }), None)
+    let given_up = match checked {
+        Ok(Ok((agreement, recording))) => {
+            return Checked {
+                verdict: Ok(agreement),
+                launches: recording.launches,
+                kernels: recording.kernels,
+            };
         }
+        Ok(Err(Outcome::Failed { message, .. })) => GivenUp::Failed { message },
+        Ok(Err(_)) => GivenUp::Slow,
+        Err(failure) => GivenUp::NotBuilt {
+            message: failure.message,
+        },
     };
-    Checked { verdict, launches }
+    Checked {
+        verdict: Err(given_up),
+        launches: None,
+        kernels: Vec::new(),
+    }
 }
 
 impl Lab<'_> {
@@ -260,7 +284,7 @@ impl Lab<'_> {
     }
 
     /// Searches the best point.
-    pub fn search(&mut self, mut search: Search<'_>, reference: &Reference) -> Result<Option<Point>, String> {
+    pub fn search(&mut self, mut search: Search<'_>, reference: &Reference) -> Result<Option<Choice>, String> {
         let repeat = self.tuning.request.repeat;
         let most = search.most();
         while let Some(batch) = search.next(&times(&self.tried)) {
@@ -293,18 +317,13 @@ impl Lab<'_> {
                 .collect();
             if !open.is_empty() {
                 self.progress.tell(SEARCHED, "comparing with the program as it is");
-                for (point, Checked { verdict, launches }) in self.check(Stage::Search, &open, &reference.captured)? {
-                    let tried = self.tried.entry(point).or_default();
-                    tried.device_launches = launches;
-                    match verdict {
-                        Ok(agreement) => tried.agreement = Some(agreement),
-                        Err(given_up) => tried.given_up = Some(given_up),
-                    }
+                for (point, checked) in self.check(Stage::Search, &open, &reference.captured)? {
+                    self.tried.entry(point).or_default().compared(checked);
                 }
                 self.save()?;
                 continue;
             }
-            return Ok(ranked(&finalists, &times(&self.tried)).first().copied());
+            return Ok(choose(&ranked(&finalists, &times(&self.tried)), &self.tried));
         }
     }
 
@@ -417,6 +436,7 @@ impl Lab<'_> {
                         device_launches: tried.device_launches,
                         errors: Vec::new(),
                         agreement: agreement.clone(),
+                        kernels: tried.kernels.clone(),
                     })),
                     _ => return None,
                 };

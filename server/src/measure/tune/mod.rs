@@ -5,6 +5,7 @@
 //! at the end is compared with the original, as `measure` does it, and no time is reported of a program whose results were not compared.
 
 mod base;
+mod choice;
 pub mod cost;
 mod lab;
 mod race;
@@ -34,7 +35,7 @@ use self::state::{Key, Saved, State};
 use self::workshop::{CloseOnDrop, Program, Workshop};
 use super::build::Compiler;
 use super::gpus::Gpus;
-use super::instrument::{Sites, launching_kernels};
+use super::instrument::{Sites, kernels_of_launches, launching_kernels};
 use super::probe::probe;
 use super::report::{Agreement, Outcome, Run, median};
 use super::run::{Captured, Runner};
@@ -101,6 +102,9 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         base.project.host.db(),
         &program::files(&base.project, &request.file)?,
     ));
+    // Launches that are collected already are launches in the base.
+    let base_files = program::files(&base.project, &request.file)?;
+    let concerned = kernels_of_launches(base.project.host.db(), &base_files, &kernels);
     let mut sites = Sites::default();
     let original = Arc::new(sources(&project, request, &kernels, &mut sites)?);
     require_sites(&sites, &kernels, request, &project)?;
@@ -115,6 +119,7 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
     let runners = gpus.runners(Runner {
         request,
         place: &place,
+        kernels: &concerned,
         scratch: scratch.path(),
         original: &original.plain,
         directory: sent.as_deref().or(home_of(&project, request)),
@@ -232,7 +237,8 @@ fn explore(lab: &mut Lab<'_>, guess: Point, resumed: usize) -> Result<Searched, 
     lab.order_timed(search.first(), false)?;
     let reference = reference(lab.runners, lab.workshop, programs, lab.progress)?;
     lab.ledger.begin(Stage::Search);
-    let best = lab.search(search, &reference)?;
+    let chosen = lab.search(search, &reference)?;
+    let best = chosen.as_ref().map(|choice| choice.best);
     let seconds = lab
         .ledger
         .cost(Stage::Setup)
@@ -250,6 +256,7 @@ fn explore(lab: &mut Lab<'_>, guess: Point, resumed: usize) -> Result<Searched, 
         best: best.map(|point| point.to_string()),
         best_ms: ms,
         speedup: speedup.map(|(original, ms)| original / ms),
+        as_fast: chosen.map(|choice| choice.as_fast).unwrap_or_default(),
     };
     let exhaustive = match lab.tuning.exhaustive {
         true => Some(lab.sweep(&space, best, &reference)?),
@@ -412,6 +419,7 @@ fn reference(
         device_launches: captured.device_launches(),
         errors: captured.errors(),
         agreement: Agreement::Original,
+        kernels: captured.kernels().to_vec(),
     }));
     Ok(Reference {
         outcome,

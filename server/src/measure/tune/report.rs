@@ -83,6 +83,23 @@ pub struct Found {
     pub best_ms: Option<f64>,
     /// How many times as fast as the program as it is.
     pub speedup: Option<f64>,
+    /// Points whose times can't be told from the best one's (2 %), but whose kernels keep fewer threads resident: the best one was
+    /// preferred for that. Not there where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub as_fast: Vec<AsFast>,
+}
+
+/// A point that is as fast as the best one, as far as can be told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AsFast {
+    /// `threshold=64+coarsen=4+aggregate-grid`
+    pub point: String,
+    /// Its median GPU time, in ms.
+    pub ms: f64,
+    /// The most threads that a multiprocessor keeps resident of the kernel of which it keeps the fewest.
+    pub resident_threads: u32,
+    /// The same of the best point.
+    pub best_resident_threads: u32,
 }
 
 /// What measuring all points came to.

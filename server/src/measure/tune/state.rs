@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::cost::Cost;
 use super::race::Tries;
 use super::space::Point;
-use crate::measure::report::Agreement;
+use crate::measure::report::{Agreement, Kernel};
 use crate::measure::state_directory;
 use crate::measure::{fingerprint, lock};
 
@@ -65,6 +65,9 @@ pub struct Tried {
     pub host_launches: usize,
     /// Launches by device code in one run, when it was compared.
     pub device_launches: Option<u64>,
+    /// What its kernels need, when it was compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<Kernel>,
     /// The least time that a run of the program took from its beginning to its end, in seconds.
     pub seconds: Option<f64>,
     /// It's out of the race.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::cost::{Share, Stage};
-use super::lab::{Checked, FINALISTS, Lab, is_wrong, times};
+use super::lab::{FINALISTS, Lab, is_wrong, times};
 use super::race::{Entry, Race, Tries};
 use super::report::Swept;
 use super::search::ranked;
@@ -74,13 +74,8 @@ impl Lab<'_> {
                 "comparing the fastest of all combinations with the program as it is",
             );
             let checked = self.check(Stage::Sweep, &open, &reference.captured)?;
-            for (point, Checked { verdict, launches }) in checked {
-                let tried = self.swept.entry(point).or_default();
-                tried.device_launches = launches;
-                match verdict {
-                    Ok(agreement) => tried.agreement = Some(agreement),
-                    Err(given_up) => tried.given_up = Some(given_up),
-                }
+            for (point, checked) in checked {
+                self.swept.entry(point).or_default().compared(checked);
             }
             self.save()?;
         };
