@@ -78,11 +78,11 @@ fn other_branches(site: &Site<'_>) -> OtherBranches {
         // With the condition that tells them apart, and the launch's arguments.
         let leads = || Span::new(site.body.stmt(stmt).span.start, site.facts.span.end);
         if matches!(site.body.stmt(stmt).kind, StmtKind::Switch { .. }) {
-            found.meet |= may_meet(site, leads());
+            let cases = leads();
+            found.meet |= may_meet(site, cases);
         }
         if let StmtKind::If { then, otherwise, .. } = &site.body.stmt(stmt).kind {
-            let meet = may_meet(site, leads());
-            found.meet |= meet;
+            found.meet |= may_meet(site, leads());
             let branches = [Some(*then), *otherwise].into_iter().flatten();
             let others = branches.filter(|b| Some(*b) != inner && !found.meet);
             found.spans.extend(others.map(|b| site.body.stmt(b).span));

@@ -81,12 +81,10 @@ pub fn waits(function: &Function<'_>, call: ExprId) -> bool {
     let waits = match name.trim_start_matches("::") {
         "cudaDeviceSynchronize" | "cudaThreadSynchronize" | "cudaStreamSynchronize" | "cudaMemcpyFromSymbol" => true,
         // A copy within the device's memory is only begun.
-        "cudaMemcpy" => args.get(3).is_some_and(|kind| {
-            matches!(
-                direction(function, *kind),
-                Some(Direction::ToHost | Direction::ToDevice)
-            )
-        }),
+        "cudaMemcpy" => {
+            let direction = args.get(3).and_then(|kind| direction(function, *kind));
+            direction.is_some_and(|to| to == Direction::ToHost || to == Direction::ToDevice)
+        }
         _ => false,
     };
     waits && named(function, name).is_some()
