@@ -14,7 +14,7 @@ use gridfuse_analysis::hir::parameters;
 
 use crate::api::refusal::Refusals;
 use crate::edit::lex::{self, Token, TokenKind};
-use crate::edit::names::words_with_macros;
+use crate::edit::names::{is_macro, words_with_macros};
 use crate::edit::style;
 use crate::facts::child::Child;
 use crate::facts::copied;
@@ -248,7 +248,9 @@ pub fn shut_out(db: &dyn Db, file: SourceFile, code: &str, form: Form) -> Vec<(S
                 parts,
                 "a lambda that reads `{}`: capture with `[=]`, or read it before, into a variable",
             )
-        } else if let Some(members) = class_body(code, &tokens, index) {
+        } else if let Some(members) =
+            class_body(code, &tokens, index).or_else(|| class_of_macro(db, file, code, &tokens, index))
+        {
             (
                 vec![members],
                 "a class that reads `{}`: give it the value of a variable that is set before",
@@ -337,6 +339,21 @@ fn class_body(code: &str, tokens: &[Token], index: usize) -> Option<Range<usize>
         }
     }
     (text(open) == "{").then(|| Some(open..lex::closing(code, tokens, open)? + 1))?
+}
+
+/// The use of a macro that makes a class, with its arguments.
+fn class_of_macro(db: &dyn Db, file: SourceFile, code: &str, tokens: &[Token], index: usize) -> Option<Range<usize>> {
+    let text = |i: usize| tokens.get(i).map_or("", |t| t.text(code));
+    let name = text(index);
+    let makes_one = is_macro(db, file, name)
+        && words_with_macros(db, file, name)
+            .iter()
+            .any(|word| matches!(word.as_str(), "struct" | "class" | "union"));
+    let end = match text(index + 1) {
+        "(" => lex::closing(code, tokens, index + 1)?,
+        _ => index,
+    };
+    makes_one.then_some(index..end + 1)
 }
 
 /// The place is in a function that takes built-in variables as parameters: a body that was moved before.

@@ -120,8 +120,10 @@ fn lambdas_and_classes_do_not_see_parameters() {
             "struct Here { int of(int x) const { return x + BID; } } here;\n    out[i] = here.of(1);",
             class,
         ),
+        ("COUNTER(Here) here;\n    out[i] = here.b;", class),
     ] {
-        let text = format!("#define BID (int)blockIdx.x\n{}", of_body(code));
+        let macros = "#define BID (int)blockIdx.x\n#define COUNTER(name) struct name { int b = BID; }\n";
+        let text = format!("{macros}{}", of_body(code));
         refuses(ID, &text, reason);
         refuses("aggregate-grid", &text, reason);
         refuses("serialize", &text, reason);

@@ -233,9 +233,15 @@ fn explore(lab: &mut Lab<'_>, guess: Point, resumed: usize) -> Result<Searched, 
     lab.progress.tell(PROBED, "building the program as it is");
     let space = lab.space(guess)?;
     let search = Search::new(&space, guess, lab.tuning.request.repeat);
-    // While the program as it is runs, too.
-    lab.order_timed(search.first(), false)?;
-    let reference = reference(lab.runners, lab.workshop, programs, lab.progress)?;
+    let (runners, workshop, progress) = (lab.runners, lab.workshop, lab.progress);
+    // The first points are made, and their programs built, while the program as it is runs.
+    let (ordered, reference) = std::thread::scope(|scope| {
+        let reference = scope.spawn(|| reference(runners, workshop, programs, progress));
+        (lab.order_timed(search.first(), false), reference.join())
+    });
+    ordered?;
+    let reference = reference
+        .map_err(|_| "internal error: running the program as it is has panicked; please report it".to_owned())??;
     lab.ledger.begin(Stage::Search);
     let chosen = lab.search(search, &reference)?;
     let best = chosen.as_ref().map(|choice| choice.best);
