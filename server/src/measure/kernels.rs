@@ -77,14 +77,10 @@ pub fn of<'a>(kernels: &'a [Kernel], name: &str) -> Option<&'a Kernel> {
     instances.min_by_key(|kernel| (kernel.resident_threads, std::cmp::Reverse(kernel.registers)))
 }
 
-/// By how many resident threads programs that are as fast are told apart: those of the kernel that keeps the fewest, then all together.
-/// `None`: it isn't known.
-pub fn rank(kernels: &[Kernel]) -> Option<(u32, u64)> {
-    let least = kernels.iter().map(|kernel| kernel.resident_threads).min()?;
-    Some((
-        least,
-        kernels.iter().map(|kernel| u64::from(kernel.resident_threads)).sum(),
-    ))
+/// By how many resident threads programs that are as fast are told apart: those of the kernel that keeps the fewest. `None`: it isn't
+/// known.
+pub fn rank(kernels: &[Kernel]) -> Option<u32> {
+    kernels.iter().map(|kernel| kernel.resident_threads).min()
 }
 
 impl Kernel {
@@ -286,10 +282,7 @@ pub mod tests {
             lines(&programs),
             ["p: 24 registers, 2,048 resident threads (original, threshold); 70 registers, 768 resident threads (x)"]
         );
-        assert_eq!(
-            (rank(&a), rank(&b), rank(&[])),
-            (Some((2048, 2048)), Some((768, 2304)), None)
-        );
+        assert_eq!((rank(&a), rank(&b), rank(&[])), (Some(2048), Some(768), None));
         assert_eq!(
             [0, 999, 1000, 1_234_567].map(grouped),
             ["0", "999", "1,000", "1,234,567"]

@@ -31,7 +31,7 @@ pub fn choose(ranked: &[Point], tried: &Tries) -> Option<Choice> {
     let (Some(least), Some(_)) = (time(fastest), resident(fastest)) else {
         return Some(alone);
     };
-    let alike: Vec<(Point, f64, (u32, u64))> = ranked
+    let alike: Vec<(Point, f64, u32)> = ranked
         .iter()
         .filter_map(|point| Some((*point, time(*point)?, resident(*point)?)))
         .filter(|(_, time, _)| *time <= least * ALIKE)
@@ -41,15 +41,15 @@ pub fn choose(ranked: &[Point], tried: &Tries) -> Option<Choice> {
     let Some((best, _, most)) = best else {
         return Some(alone);
     };
-    let fewer = alike.iter().filter(|(_, _, resident)| resident.0 < most.0);
+    let fewer = alike.iter().filter(|(_, _, resident)| *resident < *most);
     Some(Choice {
         best: *best,
         as_fast: fewer
             .map(|(point, ms, resident)| AsFast {
                 point: point.to_string(),
                 ms: *ms,
-                resident_threads: resident.0,
-                best_resident_threads: most.0,
+                resident_threads: *resident,
+                best_resident_threads: *most,
             })
             .collect(),
     })
@@ -88,10 +88,10 @@ mod tests {
             chosen([(1.0, &[1024]), (1.03, &[1536]), (1.04, &[2048])]),
             Some((16, 0))
         );
-        // The kernel that keeps the fewest counts, then all together; among equals, the time.
+        // The kernel that keeps the fewest counts; among equals, the time.
         assert_eq!(
             chosen([(1.0, &[2048, 512]), (1.01, &[1024, 1024]), (1.01, &[1024, 1536])]),
-            Some((256, 1))
+            Some((64, 1))
         );
         assert_eq!(
             chosen([(1.0, &[2048]), (1.01, &[2048]), (1.01, &[2048])]),
