@@ -277,7 +277,8 @@ fn reads_memory_itself(db: &dyn Db, function: FunctionItem<'_>, kind: &ExprKind,
                 let base = ctype::normalize(&global.base);
                 let value = is_plain_type(&base) || base == "dim3";
                 // An object may become a number by code of its own; a field of it may be a reference.
-                let object = || !value && !(apart && !may_hold_a_reference(db, function.file(db), &global.base));
+                let refers = || may_hold_a_reference(db, function.file(db), &global.base);
+                let object = || !value && (!apart || refers());
                 global.managed || global.pointer || object()
             }
             _ => false,

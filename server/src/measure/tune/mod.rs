@@ -407,7 +407,7 @@ fn reference(
         1 => (capture()?, time()?),
         _ => {
             let (captured, timed) = std::thread::scope(|scope| {
-                let captured = scope.spawn(&capture);
+                let captured = scope.spawn(capture);
                 let timed = time();
                 (captured.join(), timed)
             });
