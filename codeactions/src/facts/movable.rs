@@ -1,6 +1,6 @@
 //! Whether the body of a kernel can move into a function in which other values stand for the built-in variables.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
@@ -237,6 +237,9 @@ fn friends_in(db: &dyn Db, file: SourceFile) -> BTreeMap<String, TextRange> {
 /// Lambdas and classes in a body that read a built-in variable that becomes a parameter, with where they begin.
 pub fn shut_out(db: &dyn Db, file: SourceFile, code: &str, form: Form) -> Vec<(String, TextRange)> {
     let tokens = lex::code_tokens(code);
+    // A macro may be long, and stand there often.
+    let mut known: HashMap<&str, bool> = HashMap::new();
+    let mut makes_class = |name| *known.entry(name).or_insert_with(|| makes_class(db, file, name));
     let mut found = Vec::new();
     for index in 0..tokens.len() {
         let (parts, text) = if let Some(lambda) = Lambda::at(code, &tokens, index) {
@@ -249,7 +252,7 @@ pub fn shut_out(db: &dyn Db, file: SourceFile, code: &str, form: Form) -> Vec<(S
                 "a lambda that reads `{}`: capture with `[=]`, or read it before, into a variable",
             )
         } else if let Some(members) =
-            class_body(code, &tokens, index).or_else(|| class_of_macro(db, file, code, &tokens, index))
+            class_body(code, &tokens, index).or_else(|| class_of_macro(code, &tokens, index, &mut makes_class))
         {
             (
                 vec![members],
@@ -341,19 +344,28 @@ fn class_body(code: &str, tokens: &[Token], index: usize) -> Option<Range<usize>
     (text(open) == "{").then(|| Some(open..lex::closing(code, tokens, open)? + 1))?
 }
 
+/// Whether a word is a macro that makes a class.
+fn makes_class(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    let is_head = |word: &String| matches!(word.as_str(), "struct" | "class" | "union");
+    is_macro(db, file, name) && words_with_macros(db, file, name).iter().any(is_head)
+}
+
 /// The use of a macro that makes a class, with its arguments.
-fn class_of_macro(db: &dyn Db, file: SourceFile, code: &str, tokens: &[Token], index: usize) -> Option<Range<usize>> {
+fn class_of_macro<'c>(
+    code: &'c str,
+    tokens: &[Token],
+    index: usize,
+    makes_class: &mut dyn FnMut(&'c str) -> bool,
+) -> Option<Range<usize>> {
     let text = |i: usize| tokens.get(i).map_or("", |t| t.text(code));
-    let name = text(index);
-    let makes_one = is_macro(db, file, name)
-        && words_with_macros(db, file, name)
-            .iter()
-            .any(|word| matches!(word.as_str(), "struct" | "class" | "union"));
+    if !makes_class(text(index)) {
+        return None;
+    }
     let end = match text(index + 1) {
         "(" => lex::closing(code, tokens, index + 1)?,
         _ => index,
     };
-    makes_one.then_some(index..end + 1)
+    Some(index..end + 1)
 }
 
 /// The place is in a function that takes built-in variables as parameters: a body that was moved before.

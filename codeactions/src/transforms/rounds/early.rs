@@ -1,7 +1,9 @@
 //! What the host computes in front of the loop, and computed in its rounds before: as often as there were rounds, or never.
 
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts};
-use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, UnOp};
+use gridfuse_analysis::hir::{
+    BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage, UnOp,
+};
 
 use super::host_loop::HostLoop;
 use crate::facts::calls::is_plain_type;
@@ -61,10 +63,10 @@ fn value(host: &HostLoop<'_>, expr: ExprId, init: Option<StmtId>, depth: u32) ->
     let number = |truth: bool| Some(i128::from(truth));
     match &body.expr(expr).kind {
         ExprKind::Literal(Literal::Bool(truth)) => number(*truth),
-        ExprKind::Literal(Literal::Int(value)) => Some(*value),
+        // Below 0 it may become a large one, beside what has no sign.
+        ExprKind::Literal(Literal::Int(value)) => Some(*value).filter(|value| *value >= 0),
         ExprKind::Paren(e) => of(e),
         ExprKind::Unary(UnOp::Not, e) => number(of(e)? == 0),
-        ExprKind::Unary(UnOp::Neg, e) => of(e)?.checked_neg(),
         ExprKind::Logical { and: true, lhs, rhs } => number(of(lhs)? != 0 && of(rhs)? != 0),
         ExprKind::Logical { and: false, lhs, rhs } => match of(lhs) {
             Some(value) if value != 0 => Some(1),
@@ -80,14 +82,25 @@ fn value(host: &HostLoop<'_>, expr: ExprId, init: Option<StmtId>, depth: u32) ->
             _ => None,
         },
         ExprKind::Name(Name::Local(variable)) if depth < MAX_DEPTH => {
-            let ty = &body.binding(*variable).ty;
-            let plain = ty.is_value() && !ty.volatile && is_plain_type(&ctype::normalize(&ty.base));
+            let own = body.binding(*variable);
+            // A static variable is set once, however often the function is called.
+            let plain = matches!(own.storage, Storage::Local | Storage::Param)
+                && own.ty.is_value()
+                && !own.ty.volatile
+                && is_plain_type(&ctype::normalize(&own.ty.base));
             let set = plain.then(|| set_before(host, *variable, init)).flatten()?;
-            value(host, set, None, depth + 1)
+            let value = value(host, set, None, depth + 1)?;
+            match own.ty.base == "bool" {
+                true => number(value != 0),
+                false => Some(value).filter(|value| FITS.contains(value)),
+            }
         }
         _ => None,
     }
 }
+
+/// Numbers that a variable of any type holds as they are, signed or not.
+const FITS: std::ops::RangeInclusive<i128> = 0..=127;
 
 /// What a variable is set to by the loop's head, or by the last statement in front of the loop, in its block, that names it.
 fn set_before(host: &HostLoop<'_>, variable: BindingId, init: Option<StmtId>) -> Option<ExprId> {
@@ -100,8 +113,13 @@ fn set_before(host: &HostLoop<'_>, variable: BindingId, init: Option<StmtId>) ->
     let names_it = |stmt: &StmtId| {
         let declares =
             matches!(&body.stmt(*stmt).kind, StmtKind::Decl(decls) if decls.iter().any(|d| d.binding == variable));
-        let understood =
-            |stmt: StmtId| !matches!(body.stmt(stmt).kind, StmtKind::Unknown { .. } | StmtKind::Asm { .. });
+        // To a label somebody may come from below.
+        let understood = |stmt: StmtId| {
+            !matches!(
+                body.stmt(stmt).kind,
+                StmtKind::Unknown { .. } | StmtKind::Asm { .. } | StmtKind::Label(..) | StmtKind::Case { .. }
+            )
+        };
         let named = all_exprs(body, *stmt).into_iter().any(|e| match &body.expr(e).kind {
             ExprKind::Name(Name::Local(named)) => *named == variable,
             ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => true,

@@ -69,7 +69,7 @@ pub fn write<'db>(
 ) {
     let first = kernels.all.first().map_or("", |kernel| &kernel.name);
     // Another file may have a kernel of that name, too.
-    let first = match is_of_file(host, kernels) || is_named_elsewhere(host, kernels) {
+    let first = match is_named_for_its_file(host, kernels) {
         true => format!("{}_{first}", stem(host)),
         false => first.to_owned(),
     };
@@ -136,7 +136,7 @@ fn write_kernel<'db>(
     list.extend(params(moved).iter().map(|p| declared(&p.ty, &p.name)));
     let head = format!(
         "{}__global__ void {}{}(",
-        if is_inline(host) || is_of_file(host, kernels) || is_named_elsewhere(host, kernels) {
+        if is_inline(host) || is_named_for_its_file(host, kernels) {
             "static "
         } else {
             ""
@@ -173,6 +173,11 @@ fn write_kernel<'db>(
     let at = target::above_comment(function.db, host.file(), front);
     let text = format!("{}{indent}", style.fit(&code, &indent));
     edit.insert(host.file(), at as u32, text);
+}
+
+/// Whether the kernel with the loop is the file's alone, by its name too: another file may get one of the same name otherwise.
+fn is_named_for_its_file(host: &HostLoop<'_>, kernels: &Kernels<'_>) -> bool {
+    is_of_file(host, kernels) || is_named_elsewhere(host, kernels)
 }
 
 /// Whether the host's function, or one of the kernels, is the file's alone.

@@ -9,15 +9,14 @@ use super::host_loop::HostLoop;
 use crate::edit::lex;
 use crate::runtime::is_header;
 
-/// Names without which a program has no stream but the default one, of CUDA's runtime and of its driver.
-const NAMES: [&str; 7] = [
+/// What the names begin with without which a program has no stream but the default one, of CUDA's runtime and of its driver.
+const NAMES: [&str; 6] = [
     "cudaStream_t",
     "cudaStreamCreate",
     "cudaStreamPerThread",
     "cudaStreamLegacy",
     "CUstream",
     "cuStreamCreate",
-    "cudaStreamCreateWithPriority",
 ];
 
 /// Whether what is in sight names streams, or a function that another file of the program defines.
