@@ -24,7 +24,7 @@ impl Generator {
             own.ordered_launch(scale, len, None, args, false)
         };
         let mut before = Vec::new();
-        match self.random.below(6) {
+        match self.random.below(7) {
             // A template parameter of a function, beside what the file or the kernel has by its name.
             kind @ (0 | 1) => {
                 let go = self.fresh("go");
@@ -79,6 +79,27 @@ impl Generator {
                 ));
                 let body = vec![text(&format!("using of_{name}::{name};")), launch(self, atom(name))];
                 stmts.push(Stmt::Block(body));
+            }
+            // A constant object whose field changes.
+            5 => {
+                self.feature("mutable field of a constant object");
+                let change = match self.random.below(3) {
+                    0 => "meter.uses = len".to_owned(),
+                    1 => "meter.use()".to_owned(),
+                    _ => format!("*&meter.uses = {high}"),
+                };
+                self.text(format!(
+                    "struct {name} {{\n    mutable int uses;\n    __device__ void use() const {{ uses += {low}; }}\n}};"
+                ));
+                stmts.push(text(&format!("const {name} meter{{{low}}};")));
+                let early = self.random.chance(50);
+                if early {
+                    stmts.push(text(&format!("{change};")));
+                }
+                stmts.push(launch(self, atom("meter.uses")));
+                if !early || self.random.chance(30) {
+                    stmts.push(text(&format!("{change};")));
+                }
             }
             // A macro.
             _ => {

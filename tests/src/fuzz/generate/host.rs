@@ -342,6 +342,7 @@ impl Generator {
                     }
                 }
                 Role::Float => atom("1.5f"),
+                Role::Object(written) => atom(written.clone()),
                 _ => int(0),
             });
         }

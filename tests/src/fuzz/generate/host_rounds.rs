@@ -153,6 +153,54 @@ impl Generator {
         name
     }
 
+    /// The step to the next round, by the variable's name or by something else that leads to it.
+    fn next_level(&mut self, level: &str, before: &mut Vec<Stmt>) -> Stmt {
+        if !self.random.chance(30) {
+            return Stmt::Expr(unary("++", atom(level)));
+        }
+        self.feature("variable of a loop of the host that changes by another name");
+        match self.random.below(5) {
+            0 => {
+                before.push(text(&format!("int* to_{level} = &{level};")));
+                text(&format!("++*to_{level};"))
+            }
+            1 => {
+                before.push(text(&format!("int& same_{level} = {level};")));
+                text(&format!("same_{level} += 1;"))
+            }
+            2 => {
+                before.push(text(&format!("auto step_{level} = [&] {{ ++{level}; }};")));
+                text(&format!("step_{level}();"))
+            }
+            3 => {
+                let advance = self.fresh("advance");
+                self.text(format!("static void {advance}(int* by) {{ *by += 1; }}"));
+                text(&format!("{advance}(&{level});"))
+            }
+            _ => {
+                let name = format!("STEP_{level}").to_uppercase();
+                self.text(format!("#define {name} 2"));
+                before.push(text(&format!("#undef {name}\n#define {name} 1")));
+                text(&format!("{level} += {name};"))
+            }
+        }
+    }
+
+    /// Work of the host in the stream of the rounds, which counts them.
+    fn called_back(&mut self, level: &str, stream: Option<&str>, before: &mut Vec<Stmt>, body: &mut Vec<Stmt>) {
+        let (count, calls) = (self.fresh("count_round"), format!("calls_{level}"));
+        self.text(format!(
+            "static void {count}(void* calls) {{ *static_cast<int*>(calls) += 1; }}"
+        ));
+        before.push(text(&format!("int {calls} = 0;")));
+        let stream = stream.unwrap_or("0");
+        body.push(text(&format!("cudaLaunchHostFunc({stream}, {count}, &{calls});")));
+        if self.random.chance(50) {
+            body.push(text(&format!("cudaStreamSynchronize({stream});")));
+            body.push(text(&format!("printf(\"called back %d\\n\", {calls});")));
+        }
+    }
+
     fn host_loop(&mut self, rounds: &Rounds, ty: &str, relax: &str, second: Option<&str>) -> Vec<Stmt> {
         let number = self.site();
         let name = |of: &str| format!("{of}{number}");
@@ -249,7 +297,7 @@ impl Generator {
             "&&",
             binary(atom(level.clone()), "<", int(most)),
         );
-        let step = unary("++", atom(level.clone()));
+        let step = self.next_level(&level, &mut stmts);
         if self.random.chance(20) {
             self.feature("loop of the host that breaks");
             body.push(when(
@@ -257,7 +305,16 @@ impl Generator {
                 vec![text("break;")],
             ));
         }
-        body.push(Stmt::Expr(step));
+        body.push(step);
+        if self.random.chance(10) {
+            self.feature("function that the driver calls in a loop of the host");
+            self.called_back(&level, stream.as_deref(), &mut stmts, &mut body);
+        }
+        let unrolled = self.random.chance(10);
+        if unrolled {
+            self.feature("pragma at a loop of the host");
+            stmts.push(text("#pragma GCC unroll 2"));
+        }
         if self.random.chance(50) {
             stmts.push(Stmt::DoWhile { body, cond: goes_on });
         } else {

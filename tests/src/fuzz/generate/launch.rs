@@ -794,6 +794,7 @@ impl Generator {
                 }
                 Role::Scalar(low, high) => self.scalar(context, parent, &param.ty, *low, *high, stmts),
                 Role::Bundle(_) => atom("nullptr"),
+                Role::Object(written) => atom(written.clone()),
             };
             args.push(arg);
         }

@@ -58,6 +58,8 @@ pub(super) enum Role {
     Depth(i64),
     /// Several pointers in a struct.
     Bundle(Vec<BufferId>),
+    /// An object, as the host writes it.
+    Object(String),
 }
 
 /// A parameter of a kernel.

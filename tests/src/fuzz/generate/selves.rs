@@ -149,9 +149,25 @@ impl Generator {
             (Role::Pointer(source), read, "items"),
             (Role::Pointer(target), written, "moved"),
             (Role::Pointer(end), written, "end"),
-            (Role::Count, "int", "n"),
-            (Role::Scalar(0, 0), "int", "tile"),
         ];
+        // What bounds the chain: a number, or a field of an object.
+        let by_field = self.random.chance(20);
+        let bounds = self.fresh("Bounds");
+        match by_field {
+            true => params.push((Role::Object(self.bounds(&bounds, len)), bounds.as_str(), "size")),
+            false => params.push((Role::Count, "int", "n")),
+        }
+        let n = || match by_field {
+            true => member(atom("size"), "n"),
+            false => atom("n"),
+        };
+        params.push((Role::Scalar(0, 0), "int", "tile"));
+        // An object that is constant but for a field that each link changes.
+        let counting = self.random.chance(12);
+        let meter = format!("const {}", self.fresh("Meter"));
+        if counting {
+            params.push((Role::Object(self.meter(&meter)), meter.as_str(), "meter"));
+        }
         if carry != Carry::None {
             params.push((Role::Scalar(0, 9), "int", "before"));
         }
@@ -173,11 +189,15 @@ impl Generator {
         };
         let i = binary(binary(atom("tile"), "*", width), "+", member(atom("threadIdx"), "x"));
         stmts.push(declare("int", "i", i));
-        let inside = || binary(atom("i"), "<", atom("n"));
+        let inside = || binary(atom("i"), "<", n());
         let item = conditional(inside(), index(atom("items"), atom("i")), int(0));
         stmts.push(declare("int", "value", item));
         if unchanged {
             stmts.push(assign(atom("value"), "*=", atom("scale")));
+        }
+        if counting {
+            stmts.push(assign(atom("value"), "+=", member(atom("meter"), "uses")));
+            stmts.push(assign(member(atom("meter"), "uses"), "+=", int(3)));
         }
         let element = || index(atom("moved"), atom("i"));
         if reads_back {
@@ -198,7 +218,11 @@ impl Generator {
             true => self.sum_by_macro(atom("tile"), int(1)),
             false => binary(atom("tile"), "+", int(1)),
         };
-        let mut next = vec![atom("items"), atom("moved"), atom("end"), atom("n"), step];
+        let bound = if by_field { atom("size") } else { atom("n") };
+        let mut next = vec![atom("items"), atom("moved"), atom("end"), bound, step];
+        if counting {
+            next.push(atom("meter"));
+        }
         let results = self.carried(carry, block, &mut stmts);
         next.extend(results.iter().cloned());
         if unchanged {
@@ -209,13 +233,9 @@ impl Generator {
             stmts.push(text("__syncthreads();"));
         }
 
-        let more = binary(
-            binary(binary(atom("tile"), "+", int(1)), "*", int(block)),
-            "<",
-            atom("n"),
-        );
+        let more = binary(binary(binary(atom("tile"), "+", int(1)), "*", int(block)), "<", n());
         let mut goes_on = match macros && self.random.chance(60) {
-            true => self.more_by_macro(block),
+            true => self.more_by_macro(block, n()),
             false => more,
         };
         if let Some(result) = results.first()
@@ -273,7 +293,7 @@ impl Generator {
         }
         if !reads_back {
             if self.random.chance(20) {
-                stmts.push(when(binary(atom("i"), ">=", atom("n")), vec![text("return;")]));
+                stmts.push(when(binary(atom("i"), ">=", n()), vec![text("return;")]));
                 stmts.push(assign(element(), "=", behind));
             } else {
                 stmts.push(when(inside(), vec![assign(element(), "=", behind)]));
@@ -281,6 +301,36 @@ impl Generator {
         }
         kernel.body = Some(stmts);
         self.kernels.push(kernel);
+    }
+
+    /// A class whose field `n` bounds a chain; an object of it with this bound.
+    fn bounds(&mut self, class: &str, n: i64) -> String {
+        self.feature("field that bounds a chain");
+        let (fields, object) = match self.random.below(3) {
+            0 => ("int n;", format!("{class}{{{n}}}")),
+            1 => ("int first; int n;", format!("{class}{{0, {n}}}")),
+            _ => ("int n; const int* none;", format!("{class}{{{n}, nullptr}}")),
+        };
+        self.text(format!("struct {class} {{ {fields} }};"));
+        object
+    }
+
+    /// A class with a field that changes in constant objects, too; an object of it.
+    fn meter(&mut self, ty: &str) -> String {
+        self.feature("mutable field of a constant parameter");
+        let class = ty.trim_start_matches("const ");
+        let (class_text, object) = match self.random.chance(50) {
+            true => (
+                format!("struct {class} {{ mutable int uses; }};"),
+                format!("{class}{{1}}"),
+            ),
+            false => (
+                format!("struct Of{class} {{ mutable int uses; }};\nstruct {class} : Of{class} {{ int most; }};"),
+                format!("{class}{{{{1}}, 5}}"),
+            ),
+        };
+        self.text(class_text);
+        object
     }
 
     /// The sum of two numbers, by a macro.
@@ -292,11 +342,11 @@ impl Generator {
     }
 
     /// Whether there is another link, by a macro that says no to the opposite.
-    fn more_by_macro(&mut self, block: i64) -> Expr {
+    fn more_by_macro(&mut self, block: i64, n: Expr) -> Expr {
         self.feature("parts of a link out of a macro");
         let name = self.fresh("MORE").to_uppercase();
         self.text(format!("#define {name}(t, n) (!(((t) + 1) * {block} >= (n)))"));
-        call(&name, vec![atom("tile"), atom("n")])
+        call(&name, vec![atom("tile"), n])
     }
 
     /// Computes what the next link gets in the place of `before`, and of `highest`.
