@@ -43,6 +43,7 @@ pub(crate) mod qualified;
 pub(crate) mod read_only;
 pub(crate) mod registers;
 pub(crate) mod room;
+pub(crate) mod shared_room;
 pub(crate) mod silent_stores;
 pub(crate) mod site;
 pub(crate) mod surface;

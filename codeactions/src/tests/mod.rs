@@ -36,6 +36,7 @@ mod outlined_among_others;
 mod outlined_wrongly;
 mod persistent_loop;
 mod promote;
+mod promoted_wrongly;
 mod registers;
 mod reuse_threads;
 mod runtime_header;

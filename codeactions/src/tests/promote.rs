@@ -14,7 +14,7 @@ use crate::api::rewrite::{Options, Verdict};
 use crate::handlers::rewrite_by_id;
 
 /// A kernel that sums up tile by tile; `BODY` and `LAUNCH` can be something else.
-const SUMS: &str = "\
+pub(super) const SUMS: &str = "\
 __device__ int sum_of(int value);
 __device__ int helper_of_block() { return blockIdx.x; }
 __device__ int sum(const int* in, int i) {
@@ -33,17 +33,17 @@ __global__ void sums(const int* in, int* out, int n, int tile, int before) {
 void run(const int* in, int* out, int n) { sums<<<1, 128>>>(in, out, n, 0, 0); }
 ";
 
-const ALL: [&str; 3] = ["promote", "promote-overlap", "promote-lookback"];
+pub(super) const ALL: [&str; 3] = ["promote", "promote-overlap", "promote-lookback"];
 
 /// The program with `from` replaced, which must occur.
 #[track_caller]
-fn with(from: &str, to: &str) -> String {
+pub(super) fn with(from: &str, to: &str) -> String {
     assert!(SUMS.contains(from), "no {from}");
     SUMS.replace(from, to)
 }
 
 #[track_caller]
-fn refused(ids: &[&str], program: &str, reason: &str) {
+pub(super) fn refused(ids: &[&str], program: &str, reason: &str) {
     for id in ids {
         refuses(id, program, reason);
     }
@@ -894,255 +894,4 @@ fn blocks_of_a_size_that_is_not_known_are_taken_for_flat() {
             "int* out, int n, dim3 block) { sums<<<1, block>>>",
         );
     assert!(flat(&open));
-}
-
-/// What a link adds to the running value is no function of that value.
-#[test]
-fn a_part_that_depends_on_the_running_value() {
-    let program = with("before + total)", "before + (before * 2 + total))");
-    refused(
-        &["promote-lookback"],
-        &program,
-        "what the link adds to `before` depends on `before` itself",
-    );
-}
-
-/// Threads of both branches meet before the launch: what the other branch writes comes before it.
-#[test]
-fn branches_that_meet_before_the_launch() {
-    let walk = |launching: &str, other: &str| {
-        format!(
-            r#"__device__ void meet() {{ __syncwarp(); }}
-__global__ void walk(const int* in, int* out, int n, int tile, int h) {{
-    int i = tile * 32 + threadIdx.x;
-    int v = i < n ? in[i] + __ldg(&out[i]) : 0;
-    if (threadIdx.x == 0) {{
-        {launching}
-        if (tile + 1 < n) walk<<<1, 32>>>(in, out, n, tile + 1, h + 1);
-    }} else {{
-        if (i + 32 < n) out[i + 32] = v;
-        {other}
-    }}
-}}
-void run(const int* in, int* out, int n) {{ walk<<<1, 32>>>(in, out, n, 0, 0); }}
-"#
-        )
-    };
-    for (launching, other) in [
-        ("__syncwarp();", "__syncwarp();"),
-        ("meet();", "meet();"),
-        ("if (__any_sync(~0u, n)) h;", "__any_sync(~0u, n);"),
-        ("unknown();", "unknown();"),
-    ] {
-        refused(&["promote"], &walk(launching, other), "non-coherent load");
-    }
-    rewrite("promote", &walk("int half = n / 2;", ""));
-}
-
-/// The host's code names the kernel without its parameters.
-#[test]
-fn overloads_that_are_only_declared() {
-    for declared in ["void sums(float* x);\n", "__global__ void sums(int* x);\n"] {
-        refused(&ALL, &format!("{declared}{SUMS}"), "has several definitions");
-    }
-    let itself = "__global__ void sums(const int* in, int* out, int n, int tile, int before);\n";
-    rewrite("promote", &format!("{itself}{SUMS}"));
-}
-
-/// Of what a macro stands for no part can be written by itself.
-#[test]
-fn parts_of_macros() {
-    let macros = r#"#define ADD(a, b) ((a) + (b))
-#define LAST(i) (!((i) + 1 < n))
-#define ONLY(i) (threadIdx.x == 0 && (i) + 1 < n)
-"#;
-    let program = |from: &str, to: &str| format!("{macros}{}", with(from, to));
-    for (from, to) in [
-        ("tile + 1, before + total)", "ADD(tile, 1), before + total)"),
-        ("tile + 1 < n)", "!LAST(tile))"),
-        ("threadIdx.x == 0 && tile + 1 < n", "ONLY(tile)"),
-    ] {
-        refused(
-            &["promote-overlap"],
-            &program(from, to),
-            "whether there is a next link is known only",
-        );
-    }
-    let own = program("before + total", "ADD(before, total)");
-    refused(&["promote-lookback"], &own, "comes out of a macro");
-}
-
-/// A chain, with something in front of the kernel, parameters that it has besides, what it does first, the condition of its launch, and
-/// what the next link gets for `tile` and `h`.
-fn walk(front: &str, parameters: &str, first: &str, condition: &str, next: &str) -> String {
-    let passed: String = parameters
-        .split(',')
-        .filter_map(|parameter| parameter.split_whitespace().last())
-        .map(|name| format!(", {}", name.trim_start_matches(['*', '&'])))
-        .collect();
-    let more = if parameters.is_empty() {
-        String::new()
-    } else {
-        format!(", {parameters}")
-    };
-    format!(
-        r#"{front}
-__global__ void walk(int* out, int n, int tile, int h{more}) {{
-    __shared__ int s[32];
-    __shared__ int total;
-    s[threadIdx.x] = tile;
-    __syncthreads();
-    {first}
-    if (threadIdx.x == 0) {{
-        if ({condition}) walk<<<1, 32>>>(out, n, {next}{passed});
-    }}
-    out[tile * 32 + threadIdx.x] = h + s[threadIdx.x];
-}}
-void run(int* out, int n{more}) {{ walk<<<1, 32>>>(out, n, 0, 0{passed}); }}
-"#
-    )
-}
-
-/// The condition is evaluated without the link: it gets the objects of which it reads fields, and asks for none that may refer to memory.
-#[test]
-fn fields_in_the_condition() {
-    let params = walk(
-        "struct Params { int n; };",
-        "Params p",
-        "",
-        "tile + 1 < p.n",
-        "tile + 1, h + s[0]",
-    );
-    rewrite("promote-overlap", &params).has(&["walk_goes_on(int tile, Params p)"]);
-    let view = params.replace("int n; }", "int& n; }");
-    refused(
-        &["promote-overlap"],
-        &view,
-        "whether there is a next link is known only",
-    );
-}
-
-/// Constant objects with `mutable` fields change.
-#[test]
-fn fields_that_change_in_constants() {
-    let known = "whether there is a next link is known only";
-    for (fields, changes) in [("int n;", false), ("mutable int n;", true)] {
-        let class = format!(
-            "struct Inner {{ {fields} }};\nstruct Config {{ Inner inner; __device__ int step() const {{ return inner.n; }} }};\n"
-        );
-        let global = walk(
-            &format!("{class}__device__ const Config config = {{{{100}}}};"),
-            "",
-            "",
-            "tile < config.inner.n",
-            "tile + 1, h + s[0]",
-        );
-        let parameter = walk(
-            &class,
-            "const Config p",
-            "p.step();",
-            "tile < p.inner.n",
-            "tile + 1, h + s[0]",
-        );
-        for program in [global, parameter] {
-            match changes {
-                true => refused(&["promote-overlap"], &program, known),
-                false => drop(rewrite("promote-overlap", &program)),
-            }
-        }
-    }
-}
-
-/// A step has to be an integer, also where it is a parameter of the template.
-#[test]
-fn steps_of_templates() {
-    for (ty, integer) in [
-        ("int", true),
-        ("unsigned long", true),
-        ("double", false),
-        ("Step", false),
-        ("auto", false),
-    ] {
-        let front = format!("enum Step {{ one = 1 }};\ntemplate <class T, {ty} S>");
-        let program = walk(&front, "", "", "tile < 3", "tile + S, h + s[0]")
-            .replacen("walk<<<", "walk<T, S><<<", 1)
-            .replace("walk<<<", "walk<int, S><<<")
-            .replace("void run(", "template <int S> void run(");
-        match integer {
-            true => drop(rewrite("promote-overlap", &program)),
-            false => refused(
-                &["promote-overlap"],
-                &program,
-                "whether there is a next link is known only",
-            ),
-        }
-    }
-}
-
-/// Classes of the kernel's own, and classes that the kernel is a friend of.
-#[test]
-fn classes_that_the_kernel_belongs_to() {
-    let local = walk(
-        "",
-        "",
-        "struct L { int v = gridDim.x; } l;",
-        "tile < 3",
-        "tile + 1, h + l.v",
-    );
-    refused(&ALL, &local, "which differs in a grid of many blocks");
-    let front = "class Box { int v; friend __global__ void walk(int* out, int n, int tile, int h); };";
-    let friend = walk(front, "", "", "tile < 3", "tile + 1, h + s[0]");
-    refused(&ALL, &friend, "is a friend of a class");
-}
-
-/// All threads evaluate what the link adds.
-#[test]
-fn shared_memory_that_one_thread_has_written() {
-    let program = |first: &str| walk("", "", first, "tile < 3", "tile + 1, h + total");
-    let write = "if (threadIdx.x == 0) total = s[0];";
-    refused(&["promote-lookback"], &program(write), "put a `__syncthreads()`");
-    rewrite("promote-lookback", &program(&format!("{write} __syncthreads();")));
-}
-
-/// Threads meet in the condition that parts them, and in the arguments of the launch.
-#[test]
-fn branches_that_meet_around_the_launch() {
-    let program = |condition: &str, step: &str| {
-        format!(
-            r#"__device__ int meet() {{ __syncwarp(); return 1; }}
-__global__ void walk(const int* in, int* out, int n, int tile, int h) {{
-    int v = __ldg(&out[tile]);
-    if (threadIdx.x == 0{condition}) {{
-        if (tile + 1 < n) walk<<<1, 32>>>(in, out, n, tile + 1, h + {step});
-    }} else {{
-        out[tile + 1] = v;
-        meet();
-    }}
-}}
-void run(const int* in, int* out, int n) {{ walk<<<1, 32>>>(in, out, n, 0, 0); }}
-"#
-        )
-    };
-    refused(&["promote"], &program(" && meet()", "1"), "non-coherent load");
-    refused(&["promote"], &program("", "meet()"), "non-coherent load");
-    rewrite("promote", &program("", "1"));
-}
-
-/// A launch under a `switch` of which other cases meet the launching thread.
-#[test]
-fn cases_that_meet_before_the_launch() {
-    let program = |meets: &str| {
-        format!(
-            r#"__global__ void walk(const int* in, int* out, int n, int tile, int h) {{
-    int v = __ldg(&out[tile]);
-    switch (threadIdx.x) {{
-        default: out[tile + 1] = v; {meets}
-        case 0: if (threadIdx.x == 0) walk<<<1, 32>>>(in, out, n, tile + 1, h + 1);
-    }}
-}}
-void run(const int* in, int* out, int n) {{ walk<<<1, 32>>>(in, out, n, 0, 0); }}
-"#
-        )
-    };
-    refused(&["promote"], &program("__syncwarp();"), "non-coherent load");
 }

@@ -1,7 +1,6 @@
 //! The launches that are collected together, the kernels that are launched, and those that launch.
 
-use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::facts::effects::effects;
+use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::launches;
 use gridfuse_analysis::hir::items::FunctionItem;
 
@@ -168,8 +167,7 @@ impl<'db> Collection<'db> {
                 refuse_to_move(&parent, &effects, &mut draft.refusals);
                 kernels.moved.push((index, parent));
             }
-            let used = effects.shared.first().map(|s| s.place);
-            kernels.shared.push((index, used));
+            kernels.shared.push((index, effects.shared.clone()));
         }
         kernels
     }
@@ -182,5 +180,5 @@ pub struct Kernels<'db> {
     /// Those whose bodies move.
     pub moved: Vec<(usize, Child<'db>)>,
     /// Where each uses shared memory.
-    pub shared: Vec<(usize, Option<FileRange>)>,
+    pub shared: Vec<(usize, Vec<Found>)>,
 }

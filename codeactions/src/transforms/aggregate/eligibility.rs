@@ -2,21 +2,18 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{Effects, effects};
-use gridfuse_analysis::facts::launch::{self, LaunchFacts, Stream, constant_value, is_scalar, launches};
+use gridfuse_analysis::facts::launch::{self, LaunchFacts, Stream, is_scalar, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::Child as Launched;
-use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use super::granularity::Granularity;
-use crate::api::assumption::{self, Assumed};
-use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::emit::target;
 use crate::facts::child::Child;
 use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
-use crate::facts::ctype;
 use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::order;
@@ -344,53 +341,6 @@ pub fn refuse_waits(child: &Child<'_>, effects: &Effects, refusals: &mut Refusal
     if let Some(event) = effects.events.first() {
         refusals.add(format!("`{name}` uses events: {}", event.what), Some(event.place));
     }
-}
-
-/// The aggregator keeps its state in shared memory: an assumption, unless the parent is sure to leave enough.
-pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Assumed> {
-    let place = used?;
-    let body = &function.body;
-    let mut bytes: i128 = 0;
-    let mut known = place.file == function.file;
-    for binding in &body.bindings {
-        match binding.storage {
-            Storage::Shared => {}
-            Storage::ExternShared => known = false,
-            _ => continue,
-        }
-        let size = match ctype::normalize(&binding.ty.base).as_str() {
-            _ if binding.ty.pointers > 0 => 8,
-            "char" | "unsigned char" | "signed char" | "bool" => 1,
-            "short" | "unsigned short" => 2,
-            "int" | "unsigned int" | "float" => 4,
-            "long" | "unsigned long" | "long long" | "unsigned long long" | "double" | "size_t" | "int2" | "float2" => {
-                8
-            }
-            "int4" | "uint4" | "float4" | "double2" => 16,
-            _ => {
-                known = false;
-                0
-            }
-        };
-        let mut count = 1;
-        for extent in &binding.ty.array {
-            match extent.and_then(|e| constant_value(function.db, function.item, body, e)) {
-                Some(extent) => count *= extent,
-                None => known = false,
-            }
-        }
-        bytes += size * count;
-    }
-    let own = body.bindings.iter().any(|b| b.storage == Storage::Shared);
-    (!known || !own || bytes > 48 * 1024 - 208 - i128::from(needed)).then(|| {
-        assumption::SHARED_MEMORY.of(Reason {
-            text: format!(
-                "a block of `{}` has {needed} bytes of shared memory to spare",
-                function.name()
-            ),
-            place: Some(place),
-        })
-    })
 }
 
 /// Refuses a kernel whose body can't move to a function.

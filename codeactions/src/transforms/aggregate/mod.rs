@@ -18,7 +18,7 @@ mod strategy;
 
 use gridfuse_analysis::facts::launch::Launchers;
 
-pub use self::eligibility::{refuse_child, refuse_waits, shared_memory, understand_stream};
+pub use self::eligibility::{refuse_child, refuse_waits, understand_stream};
 pub use self::granularity::Granularity;
 pub use self::reuse::Assignment;
 
@@ -41,6 +41,7 @@ use crate::emit::removed_streams;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::target;
 use crate::facts::cluster;
+use crate::facts::shared_room::{self, Needed};
 
 /// The edit that collects the launches of the draft's kernel: all of them, and those of everything that has to do so, too.
 /// Threads that write down a launch meet others of their warp again, while the device runtime of CUDA 13.0 may let threads
@@ -97,7 +98,8 @@ fn assume_shared_memory(plan: &Plan<'_, '_>, kernels: &Kernels<'_>, draft: &mut 
     for (index, used) in &kernels.shared {
         let bytes = plan.strategy.shared_bytes() * plan.needs(*index).len() as u32;
         if bytes != 0
-            && let Some(reason) = shared_memory(&plan.collection.cluster.functions[*index], bytes, *used)
+            && let Some(reason) =
+                shared_room::enough(&plan.collection.cluster.functions[*index], Needed::Bytes(bytes), used)
         {
             draft.edit.assume(reason);
         }

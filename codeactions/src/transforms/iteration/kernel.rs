@@ -22,9 +22,10 @@ use crate::facts::launch_errors;
 use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::movable::KEPT_BLOCK;
+use crate::facts::shared_room::{self, Needed};
 use crate::facts::site::Site;
 use crate::runtime::is_header;
-use crate::transforms::aggregate::{refuse_child, refuse_waits, shared_memory};
+use crate::transforms::aggregate::{refuse_child, refuse_waits};
 use crate::transforms::iteration::instances::Instance;
 use crate::transforms::iteration::read_only;
 use crate::transforms::iteration::threads::{self, Threads};
@@ -286,9 +287,9 @@ impl<'db> Iteration<'db> {
         }
         read_only::refuse(self, all, writes, &found, refusals, edit);
         // The arguments, twice or once with what a block of the loop is at.
-        let needed = 96 + 32 * kernel.params.len() as u32;
-        let used = found.shared.first().map(|s| s.place);
-        if let Some(reason) = shared_memory(&Function::new(db, item), needed, used) {
+        let types = kernel.body.params.iter().map(|p| &kernel.body.binding(*p).ty);
+        let needed = Needed::for_parameters(96, 2, types);
+        if let Some(reason) = shared_room::enough(&Function::new(db, item), needed, &found.shared) {
             edit.assume(reason);
         }
         let of_user = |m: &FileRange| !is_header(db, m.file);

@@ -17,7 +17,7 @@ use crate::draft::Draft;
 use crate::emit::launch_bounds;
 use crate::emit::split::Split;
 use crate::facts::order;
-use crate::transforms::aggregate::shared_memory;
+use crate::facts::shared_room::{self, Needed};
 use crate::transforms::self_launch::refuse_other_kernel;
 
 use chain::{Chain, Passed};
@@ -74,9 +74,10 @@ pub fn promote(mut draft: Draft<'_>, promotion: &Promotion) -> Result<SourceEdit
         running.assumes.iter().cloned().for_each(|reason| edit.assume(reason));
     }
     // The number of the link, and its arguments twice.
-    let needed = 32 + 32 * chain.passed.len() as u32;
-    let used = effects(db, chain.function.item).shared.first().map(|s| s.place);
-    if let Some(reason) = shared_memory(&chain.function, needed, used) {
+    let body = &chain.function.body;
+    let needed = Needed::for_parameters(32, 2, body.params.iter().map(|p| &body.binding(*p).ty));
+    let used = &effects(db, chain.function.item).shared;
+    if let Some(reason) = shared_room::enough(&chain.function, needed, used) {
         edit.assume(reason);
     }
     emit::write(&chain, &form, &split, &header, names, edit);

@@ -337,7 +337,8 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
     }
     let mut text = site.expr_source(expr).to_owned();
     let start = body.expr(expr).span.start;
-    let mut locals = Vec::new();
+    // By their places: a macro may use its argument twice.
+    let mut locals: Vec<(BindingId, (Span, String))> = Vec::new();
     let mut todo = vec![expr];
     while let Some(next) = todo.pop() {
         let at = body.expr(next);
@@ -360,6 +361,9 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
                     let init = initialiser(chain, *binding)?;
                     if depth > 8 || !ty.is_value() || !is_plain_type(&ty.base) {
                         return None;
+                    }
+                    if locals.iter().any(|(_, (place, _))| *place == at.span) {
+                        continue;
                     }
                     let value = render(chain, init, asks, depth + 1)?;
                     locals.push((*binding, (at.span, format!("static_cast<{}>({value})", ty.base))));

@@ -5,7 +5,7 @@ use gridfuse_analysis::facts::effects::direct;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
-use gridfuse_analysis::hir::{BinOp, BindingId, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::chain::{Chain, Passed, is_wide_integer};
 use super::memory::{accesses_in, gaps_in};
@@ -280,16 +280,35 @@ fn written_since_barrier(chain: &Chain<'_>, overlap: &Overlap, own: ExprId) -> O
     let early = stmts.iter().take_while(|stmt| **stmt != overlap.waits);
     let early: Vec<StmtId> = early.copied().collect();
     let barriers = &direct(chain.site.db, chain.site.parent).facts.barriers;
+    // One that all threads meet: nothing in the statement decides whether it is evaluated.
     let is_barrier = |stmt: &StmtId| {
-        let statement = body.stmt(*stmt);
-        matches!(statement.kind, StmtKind::Expr(_)) && barriers.iter().any(|barrier| statement.span.contains(*barrier))
+        let StmtKind::Expr(expr) = body.stmt(*stmt).kind else {
+            return false;
+        };
+        let mut decide = all_in_expr(body, expr).into_iter().filter(|e| {
+            let kind = &body.expr(*e).kind;
+            matches!(
+                kind,
+                ExprKind::Logical { .. }
+                    | ExprKind::Conditional { .. }
+                    | ExprKind::Lambda { .. }
+                    | ExprKind::Unknown { .. }
+            )
+        });
+        let within = barriers.iter().any(|barrier| body.expr(expr).span.contains(*barrier));
+        within && decide.next().is_none()
     };
     let since = early.iter().rposition(is_barrier).map_or(0, |last| last + 1);
     let names_it = |expr: ExprId| named(expr).any(|binding| read.contains(&binding));
+    // A pointer or a reference that was made before, whether it leads there isn't asked.
+    let others = early.iter().any(|stmt| leads_to(body, *stmt, &read));
+    let by_another = |place: ExprId| others && !is_elsewhere(chain, place);
     let writes = |expr: &ExprId| match &body.expr(*expr).kind {
-        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => names_it(*place),
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => {
+            names_it(*place) || by_another(*place)
+        }
         ExprKind::Call { .. } | ExprKind::Construct { .. } | ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => {
-            names_it(*expr)
+            names_it(*expr) || others && pure::not_skippable(&chain.site, *expr).is_some()
         }
         _ => false,
     };
@@ -297,6 +316,80 @@ fn written_since_barrier(chain: &Chain<'_>, overlap: &Overlap, own: ExprId) -> O
     let all = behind.flat_map(|stmt| all_exprs(body, *stmt));
     let write = all.into_iter().find(|expr| writes(expr))?;
     Some(body.expr(write).span)
+}
+
+/// Whether a statement may make something that leads to one of these shared variables: a pointer, a reference, an object with one. Who reads
+/// or writes an element makes none, nor does an atomic function.
+fn leads_to(body: &Body, stmt: StmtId, shared: &[BindingId]) -> bool {
+    let exprs = all_exprs(body, stmt);
+    let is_it = |expr: ExprId| matches!(&body.expr(body.strip_parens(expr)).kind, ExprKind::Name(Name::Local(binding)) if shared.contains(binding));
+    let names_it = |expr: ExprId| all_in_expr(body, expr).into_iter().any(is_it);
+    let bases: Vec<ExprId> = exprs
+        .iter()
+        .filter_map(|expr| match body.expr(*expr).kind {
+            ExprKind::Index { base, .. } => Some(body.strip_parens(base)),
+            _ => None,
+        })
+        .collect();
+    let by_atomics: Vec<ExprId> = exprs
+        .iter()
+        .filter_map(|expr| match &body.expr(*expr).kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if name.starts_with("atomic") => args.first().copied(),
+            _ => None,
+        })
+        .collect();
+    let is_array = |expr: ExprId| match &body.expr(expr).kind {
+        ExprKind::Name(Name::Local(binding)) => !body.binding(*binding).ty.is_value(),
+        _ => false,
+    };
+    exprs.iter().any(|expr| match &body.expr(*expr).kind {
+        ExprKind::Name(_) => is_it(*expr) && is_array(*expr) && !bases.contains(expr),
+        ExprKind::AddrOf(place) => names_it(*place) && !by_atomics.contains(expr),
+        ExprKind::Construct { .. } | ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => names_it(*expr),
+        ExprKind::Call { args, .. } => args
+            .iter()
+            .any(|arg| is_it(*arg) || element(body, *arg).is_some_and(is_it)),
+        _ => false,
+    }) || references(body, stmt).any(names_it)
+}
+
+/// The array of `array[i]`.
+fn element(body: &Body, expr: ExprId) -> Option<ExprId> {
+    match body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Index { base, .. } => Some(base),
+        _ => None,
+    }
+}
+
+/// What the references are for that a statement declares.
+fn references(body: &Body, stmt: StmtId) -> impl Iterator<Item = ExprId> {
+    let declared = (0..body.bindings.len() as u32).map(BindingId);
+    let within = body.stmt(stmt).span;
+    let here = declared.filter(move |binding| {
+        let variable = body.binding(*binding);
+        (variable.ty.reference || variable.ty.base.contains("auto")) && within.contains(variable.span)
+    });
+    here.filter_map(|binding| body.initialiser(binding))
+}
+
+/// Whether a place is no shared memory for sure, whatever pointers and references there are: a variable or an array of the thread, or what
+/// a parameter leads to that keeps its value.
+fn is_elsewhere(chain: &Chain<'_>, place: ExprId) -> bool {
+    let site = &chain.site;
+    let body = &site.body;
+    match &body.expr(place).kind {
+        ExprKind::Paren(inner) | ExprKind::Deref(inner) => is_elsewhere(chain, *inner),
+        ExprKind::Index { base, .. } | ExprKind::Field { base, arrow: false, .. } => is_elsewhere(chain, *base),
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, pointer, _) => is_elsewhere(chain, *pointer),
+        ExprKind::Name(Name::Local(binding)) => {
+            let variable = body.binding(*binding);
+            let kept = variable.ty.pointers == 0 || pure::is_immutable_parameter(site.db, site.parent, body, *binding);
+            kept && !variable.ty.reference && !variable.ty.base.contains("auto")
+        }
+        _ => false,
+    }
 }
 
 /// The first thread launches directly behind what can run early, and no memory is touched in between.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{Effects, computes, effects};
 use gridfuse_analysis::facts::launch::Stream;
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -31,8 +30,9 @@ use crate::facts::movable::{KEPT_BLOCK, KEPT_THREADS};
 use crate::facts::pure;
 use crate::facts::read_only::all_restrict;
 use crate::facts::room::stands_behind;
+use crate::facts::shared_room::{self, Needed};
 use crate::facts::site::Site;
-use crate::transforms::aggregate::{refuse_child, shared_memory};
+use crate::transforms::aggregate::refuse_child;
 use crate::transforms::fission::constant_bytes;
 use crate::transforms::refused_launches::assume_accepted;
 use crate::transforms::self_launch::is_linear;
@@ -224,13 +224,11 @@ const MOST_SHARED: u32 = 48 << 10;
 
 /// The shared memory of several kernels adds up; so does that of several instances of a template.
 fn refuse_shared_memory(host: &HostLoop<'_>, found: &Kernels<'_>, edit: &mut EditBuilder<'_>) {
-    let used = |kernel: &Child<'_>| -> Option<FileRange> {
-        effects(kernel.db, kernel.item).shared.first().map(|found| found.place)
-    };
+    let used = |kernel: &Child<'_>| effects(kernel.db, kernel.item);
     let launched = found.of_launch.iter().zip(&host.launches);
     let instances: BTreeSet<(usize, Option<String>)> = launched
         .map(|(index, site)| (*index, instance::arguments(site, &found.all[*index])))
-        .filter(|(index, _)| used(&found.all[*index]).is_some())
+        .filter(|(index, _)| !used(&found.all[*index]).shared.is_empty())
         .collect();
     if instances.len() < 2 {
         return;
@@ -241,12 +239,12 @@ fn refuse_shared_memory(host: &HostLoop<'_>, found: &Kernels<'_>, edit: &mut Edi
         Some(constant_bytes(site, *bytes).map_or(MOST_SHARED, |bytes| u32::try_from(bytes).unwrap_or(MOST_SHARED)))
     });
     let dynamic = dynamic.max().unwrap_or(0);
-    for kernel in found.all.iter().filter(|kernel| used(kernel).is_some()) {
+    for kernel in found.all.iter().filter(|kernel| !used(kernel).shared.is_empty()) {
         let others = (MOST_SHARED / instances.len() as u32)
             .saturating_add(dynamic)
             .min(MOST_SHARED);
         let function = Function::new(kernel.db, kernel.item);
-        if let Some(reason) = shared_memory(&function, others, used(kernel)) {
+        if let Some(reason) = shared_room::enough(&function, Needed::Bytes(others), &used(kernel).shared) {
             edit.assume(reason);
         }
     }
