@@ -74,9 +74,11 @@ pub struct Summary {
     pub features: BTreeMap<&'static str, u64>,
     /// How many launches there are for each rewrite and verdict.
     pub verdicts: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Reasons for refusals, names left out.
+    /// Reasons for refusals, names left out; not in a record.
+    #[serde(skip)]
     pub refusals: BTreeMap<String, u64>,
-    /// Sequences of rewrites that were applied.
+    /// Sequences of rewrites that were applied; not in a record.
+    #[serde(skip)]
     pub sequences: BTreeMap<String, u64>,
     /// Elapsed time.
     pub seconds: f64,

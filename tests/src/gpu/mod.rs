@@ -16,6 +16,7 @@ pub mod measured;
 pub mod plan;
 pub mod process;
 pub mod random_programs;
+pub mod random_tables;
 pub mod record;
 pub mod scale;
 pub mod sources;

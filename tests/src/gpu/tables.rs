@@ -12,7 +12,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::record::{BuildStatus, Results, Run, RunStatus};
 use super::summary;
 use super::tune_record::{self, Tuned};
-use super::{by_hand, chains, conformance_record, measured, random_programs, scale, thresholds};
+use super::{by_hand, chains, conformance_record, measured, random_programs, random_tables, scale, thresholds};
 
 /// What is in the table for one run.
 pub fn cell(run: Option<&Run>) -> String {
@@ -203,7 +203,7 @@ pub fn load_all(directory: &Path) -> Result<Vec<Results>> {
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
             let measured = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
-                let others = [tune_record::PREFIX, random_programs::PREFIX];
+                let others = [tune_record::PREFIX, random_programs::PREFIX, random_tables::EMULATED];
                 ![conformance_record::FILE, scale::record::FILE].contains(&name)
                     && !others.iter().any(|prefix| name.starts_with(prefix))
             });
@@ -230,6 +230,7 @@ pub fn updated(
     results: &[Results],
     measured: Option<String>,
     tuned: &[(String, Tuned)],
+    random: Option<String>,
 ) -> Result<String> {
     let mut document = match document.is_empty() {
         true => NEW_DOCUMENT.to_owned(),
@@ -242,6 +243,7 @@ pub fn updated(
             by_hand::SECTION,
             chains::SECTION,
             measured::DIRECTORY,
+            random_tables::SECTION,
             thresholds::SECTION,
             tune_record::SECTION,
         ];
@@ -255,6 +257,7 @@ pub fn updated(
     sections.extend(chains::markdown(results).map(|text| (chains::SECTION, text)));
     sections.extend(measured.map(|text| (measured::DIRECTORY, text)));
     sections.extend(tune_record::markdown(tuned).map(|text| (tune_record::SECTION, text)));
+    sections.extend(random.map(|text| (random_tables::SECTION, text)));
     for (name, table) in &sections {
         let begin = format!("<!-- begin gpu-tables: {name} -->\n");
         let end = format!("<!-- end gpu-tables: {name} -->");
@@ -300,6 +303,7 @@ pub fn generate(results: &Path, document: &Path, check: bool) -> Result<()> {
         &all,
         measured::markdown(results)?,
         &tune_record::load_all(results)?,
+        random_tables::markdown(results)?,
     )?;
     let mut pages = vec![(document.to_path_buf(), new)];
     let scale = results.join(scale::record::FILE);
