@@ -313,7 +313,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The macros that masking blanked in a range.
-    fn specifiers(&self, start: usize, end: usize) -> &'a [Specifiers] {
+    pub(super) fn specifiers(&self, start: usize, end: usize) -> &'a [Specifiers] {
         let all = &self.masked.specifiers;
         let first = all.partition_point(|s| (s.start as usize) < start);
         let last = all.partition_point(|s| (s.start as usize) < end);

@@ -11,7 +11,7 @@ use crate::base::literal::integer_literal;
 use crate::base::preprocess::IncludeItem;
 use crate::hir::items::TypeItem;
 use crate::hir::names::without_template_arguments;
-use crate::hir::special_members::{Constructors, special_members};
+use crate::hir::special_members::{Constructors, is_conversion, special_members};
 
 impl Collector<'_> {
     /// Notes what a part of a class's body declares beside functions.
@@ -100,6 +100,12 @@ impl Collector<'_> {
                         item.enumerator_values.push(value);
                     }
                 }
+                // Its declaration looks like a field's where words stand in front of it that the parser doesn't know.
+                "field_declaration" | "function_definition" | "declaration" | "template_declaration"
+                    if is_conversion(child, &self.masked.text) =>
+                {
+                    item.implicit.push_str(self.text(child));
+                }
                 "field_declaration" => {
                     let text = self.text(child);
                     let mut ty = child
@@ -134,7 +140,6 @@ impl Collector<'_> {
                         item.implicit.push_str(text);
                     }
                 }
-                _ if is_conversion(child) => item.implicit.push_str(self.text(child)),
                 _ => {}
             }
         }
@@ -209,7 +214,8 @@ impl Collector<'_> {
                 .filter(|(_, declarator)| crate::hir::declarator::is_array(declarator))
                 .map(|(_, declarator)| crate::hir::declarator::declared_name(declarator))
                 .collect();
-            let special = special_members(body, &item.name, &declared, &arrays, &self.masked.text);
+            let macros = self.specifiers(body.start_byte(), body.end_byte());
+            let special = special_members(body, &item.name, &declared, &arrays, &self.masked.text, macros);
             item.nontrivial |= special.nontrivial;
             item.constructors = special.constructors;
             item.hidden = special.hidden;
@@ -253,14 +259,4 @@ fn included_in(text: &str) -> impl Iterator<Item = IncludeItem> {
             system: path.starts_with('<'),
         }
     })
-}
-
-/// `operator dim3() const { … }`, also behind `template <…>`.
-fn is_conversion(member: Node<'_>) -> bool {
-    if member.kind() == "template_declaration" {
-        let mut cursor = member.walk();
-        return member.named_children(&mut cursor).any(is_conversion);
-    }
-    let declarator = member.child_by_field_id(fields::DECLARATOR.id());
-    declarator.is_some_and(|declarator| declarator.kind() == "operator_cast")
 }

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use crate::base::fields;
+use crate::base::preprocess::Specifiers;
 use crate::hir::library::known;
 
 /// What the constructors of a class do.
@@ -39,13 +40,21 @@ impl SpecialMembers {
 }
 
 /// What the members of the class `class` with these `fields` do, which are the children of its body. `arrays` are those of the fields
-/// that are arrays.
-pub fn special_members(body: Node<'_>, class: &str, fields: &[&str], arrays: &[&str], source: &str) -> SpecialMembers {
+/// that are arrays. `macros` are those that masking has blanked in the body, as they stand for specifiers of functions.
+pub fn special_members(
+    body: Node<'_>,
+    class: &str,
+    fields: &[&str],
+    arrays: &[&str],
+    source: &str,
+    macros: &[Specifiers],
+) -> SpecialMembers {
     let reader = Reader {
         class,
         fields,
         arrays,
         source,
+        macros,
     };
     let mut found = SpecialMembers::default();
     let mut cursor = body.walk();
@@ -55,11 +64,39 @@ pub fn special_members(body: Node<'_>, class: &str, fields: &[&str], arrays: &[&
     found
 }
 
+/// `operator dim3() const { … }`, also behind `template <…>`. The words decide, and not the tree: behind two words in front of it that the
+/// parser doesn't know, `__host__ __device__`, a conversion looks like a function that is called `int`.
+pub(super) fn is_conversion(member: Node<'_>, source: &str) -> bool {
+    if member.kind() == "template_declaration" {
+        let mut cursor = member.walk();
+        return member
+            .named_children(&mut cursor)
+            .any(|inner| is_conversion(inner, source));
+    }
+    let body = member.child_by_field_id(fields::BODY.id());
+    let end = body.map_or(member.end_byte(), |body| body.start_byte());
+    let head = source.get(member.start_byte()..end).unwrap_or("");
+    let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    head.match_indices("operator").any(|(at, operator)| {
+        let (before, behind) = (head.get(..at), head.get(at + operator.len()..));
+        let (Some(before), Some(behind)) = (before, behind) else {
+            return false;
+        };
+        // `new` and `delete` are operators, too; another one is no word.
+        let ty = behind.trim_start();
+        let name = ty.split(|c: char| !is_word(c)).next().unwrap_or("");
+        !before.ends_with(is_word)
+            && !behind.starts_with(is_word)
+            && (ty.starts_with("::") || !name.is_empty() && !matches!(name, "new" | "delete" | "co_await"))
+    })
+}
+
 struct Reader<'a> {
     class: &'a str,
     fields: &'a [&'a str],
     arrays: &'a [&'a str],
     source: &'a str,
+    macros: &'a [Specifiers],
 }
 
 impl Reader<'_> {
@@ -130,7 +167,7 @@ impl Reader<'_> {
             .get(node.start_byte()..body.map_or(node.end_byte(), |b| b.start_byte()));
         found.nontrivial |= crate::base::words::words(head.unwrap_or("")).any(|word| word == "virtual");
         let mut declarator = node.child_by_field_id(fields::DECLARATOR.id());
-        if declarator.is_some_and(|d| d.kind() == "operator_cast") {
+        if is_conversion(node, self.source) {
             if !body.is_some_and(|body| self.returns(body)) {
                 found.hide("a conversion", self.is_of_host(node, body));
             }
@@ -197,6 +234,12 @@ impl Reader<'_> {
     /// declaration the definition elsewhere may say it. What is `constexpr` may be for both.)
     fn is_of_host(&self, node: Node<'_>, body: Option<Node<'_>>) -> bool {
         let defined = body.is_some_and(|body| body.kind() == "compound_statement");
+        // `HD` may stand for `__host__ __device__`; where it's known to, the text doesn't have it any more.
+        let start = node.prev_sibling().map_or(0, |before| before.end_byte());
+        let of_member = |at: usize| start <= at && at < node.end_byte();
+        if self.macros.iter().any(|macros| of_member(macros.start as usize)) {
+            return false;
+        }
         let text = self.text(node);
         let head = text.get(..text.find(['(', '{']).unwrap_or(0)).unwrap_or("");
         let mut words = crate::base::words::words(head.split(['~', ':']).next().unwrap_or(""));
@@ -434,7 +477,7 @@ mod tests {
         let found = tree.as_ref().and_then(|tree| {
             let class = tree.root_node().named_child(0)?;
             let body = class.child_by_field_id(fields::BODY.id())?;
-            Some(special_members(body, "S", &["x", "y", "v"], &["v"], &source))
+            Some(special_members(body, "S", &["x", "y", "v"], &["v"], &source, &[]))
         });
         found.unwrap_or_default()
     }
@@ -506,6 +549,24 @@ mod tests {
                 "a conversion",
             ),
             ("explicit operator bool() const;", "a conversion"),
+            (
+                "__host__ __device__ operator int() const { return n++; }",
+                "a conversion",
+            ),
+            (
+                "__device__ __forceinline__ operator int() const { return n++; }",
+                "a conversion",
+            ),
+            (
+                "constexpr __device__ operator int() const { return n++; }",
+                "a conversion",
+            ),
+            ("HD operator const float*() const;", "a conversion"),
+            ("HD __forceinline__ operator ::S() const;", "a conversion"),
+            (
+                "template <class T> __host__ __device__ operator T() const { return n++; }",
+                "a conversion",
+            ),
             ("S(int* p) : x(*p) {}", "a constructor"),
             ("explicit S(int* p) : x(*p) {}", "a constructor"),
             ("S(const S& o) : x(o.x) { ++*o.count; }", "a constructor"),
@@ -521,6 +582,10 @@ mod tests {
             "~S() { }\n S(const S& o) : x(o.x) {}",
             "virtual ~S() = default;\n S(const S&) = delete;",
             "operator int() const { return x; }",
+            "__host__ __device__ operator int() const { return x; }",
+            "__host__ __device__ S operator+(int n) const { free(p); return *this; }",
+            "__host__ __device__ int operator()(int n) const { free(p); return n; }",
+            "__host__ __device__ int my_operator(int n) const { free(p); return n; }",
             "S(float a) { x = make_float2(a, -a); y = min(int(a), 2); }",
             "int x = 0, y = -1;",
             "std::string variant = \"none\";",

@@ -14,6 +14,7 @@ use crate::facts::child::Param;
 use crate::facts::cluster::Function;
 use crate::facts::constant_macro::is_constant;
 use crate::facts::ctype;
+use crate::facts::explicit::casts_as_it_converts;
 use crate::facts::instance;
 use crate::facts::instance::values_anywhere;
 use crate::facts::kept_value::local_constant;
@@ -115,6 +116,13 @@ impl<'a> Split<'a> {
                 let near = crate::facts::qualified::qualified(site, child, "").is_empty();
                 match wanted {
                     Some(None) => {}
+                    Some(Some(wanted)) if !casts_as_it_converts(site, *arg, &wanted) => refusals.add(
+                        format!(
+                            "a cast of `{source}` to `{wanted}` may use an explicit conversion, which the launch doesn't: put it into a \
+                             variable of this type before"
+                        ),
+                        Some(site.place(site.body.expr(*arg).span)),
+                    ),
                     Some(Some(wanted))
                         if crate::facts::calls::is_plain_type(&wanted) || near && same_type(site, child, param) =>
                     {

@@ -18,6 +18,7 @@ pub(crate) mod ctype;
 pub(crate) mod cuda_types;
 pub(crate) mod deduction;
 pub(crate) mod exclusive;
+pub(crate) mod explicit;
 pub(crate) mod flat;
 pub(crate) mod gathered;
 pub(crate) mod graphs;

@@ -25,6 +25,7 @@ mod functors;
 mod graphs;
 mod heads;
 mod hidden;
+mod hidden_members;
 mod launch_errors;
 mod moved;
 mod nesting;

@@ -15,6 +15,7 @@ use crate::api::assumption::Assumed;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::facts::calls::is_plain_type;
+use crate::facts::explicit::casts_as_it_converts;
 use crate::facts::of_macro::is_part_of_macro;
 use crate::facts::pure;
 use crate::facts::unlowered::named_unlowered;
@@ -359,7 +360,8 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
                 None => {
                     let ty = &body.binding(*binding).ty;
                     let init = initialiser(chain, *binding)?;
-                    if depth > 8 || !ty.is_value() || !is_plain_type(&ty.base) {
+                    let plain = ty.is_value() && is_plain_type(&ty.base);
+                    if depth > 8 || !plain || !casts_as_it_converts(site, init, &ty.base) {
                         return None;
                     }
                     if locals.iter().any(|(_, (place, _))| *place == at.span) {

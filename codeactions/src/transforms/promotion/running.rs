@@ -280,23 +280,15 @@ fn written_since_barrier(chain: &Chain<'_>, overlap: &Overlap, own: ExprId) -> O
     let early = stmts.iter().take_while(|stmt| **stmt != overlap.waits);
     let early: Vec<StmtId> = early.copied().collect();
     let barriers = &direct(chain.site.db, chain.site.parent).facts.barriers;
-    // One that all threads meet: nothing in the statement decides whether it is evaluated.
+    // One of the whole block that all threads meet: nothing else is evaluated in the statement behind it, or decides about it.
     let is_barrier = |stmt: &StmtId| {
         let StmtKind::Expr(expr) = body.stmt(*stmt).kind else {
             return false;
         };
-        let mut decide = all_in_expr(body, expr).into_iter().filter(|e| {
-            let kind = &body.expr(*e).kind;
-            matches!(
-                kind,
-                ExprKind::Logical { .. }
-                    | ExprKind::Conditional { .. }
-                    | ExprKind::Lambda { .. }
-                    | ExprKind::Unknown { .. }
-            )
-        });
-        let within = barriers.iter().any(|barrier| body.expr(expr).span.contains(*barrier));
-        within && decide.next().is_none()
+        let call = body.expr(body.strip_parens(expr));
+        let of_block =
+            matches!(&call.kind, ExprKind::Call { name: Some(name), .. } if name.starts_with("__syncthreads"));
+        of_block && barriers.iter().any(|barrier| call.span.contains(*barrier))
     };
     let since = early.iter().rposition(is_barrier).map_or(0, |last| last + 1);
     let names_it = |expr: ExprId| named(expr).any(|binding| read.contains(&binding));

@@ -1,0 +1,76 @@
+//! Members of classes that run without being called by their names, however their heads are written.
+
+use super::fixes::fix;
+use super::promote::{refused, with};
+
+/// What stands in front of a member.
+const HEADS: [&str; 9] = [
+    "__device__",
+    "__host__ __device__",
+    "__device__ __forceinline__",
+    "__device__ inline",
+    "constexpr __device__",
+    "HD",
+    "HD inline",
+    "UNSEEN",
+    "UNSEEN __device__",
+];
+
+/// A wait is needed where a member reads, behind it, what the child writes.
+#[test]
+fn a_wait_in_front_of_what_a_member_reads() {
+    let stays = |class: &str, before: &str, behind: &str| {
+        let text = format!(
+            r#"#define HD __host__ __device__
+{class}
+__global__ void child(int* a, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) a[i] = a[i] * 3 + i;
+}}
+__global__ void parent(int* a, int* b, int n) {{
+    {before}
+    child<<<2, 32>>>(a, n);
+    $0cudaDeviceSynchronize();
+    {behind}
+}}
+void run(int* a, int* b, int n) {{ parent<<<1, 1>>>(a, b, n); }}
+"#
+        );
+        let rewritten = fix("replace-device-sync", &text, &[]);
+        // What follows comes behind the child all the same.
+        rewritten.map_or(true, |(text, _)| text.contains("_after_"))
+    };
+    assert!(!stays("struct View { int v; };", "View v{n};", "int k = v.v;"));
+    for head in HEADS {
+        let converts = format!("struct View {{ int* p; {head} operator int() const {{ return *p; }} }};");
+        assert!(stays(&converts, "View v{a + 5};", "int k = v;"), "{converts}");
+        let template =
+            format!("struct View {{ int* p; template <class T> {head} operator T() const {{ return *p; }} }};");
+        assert!(stays(&template, "View v{a + 5};", "int k = v;"), "{template}");
+        let constructs = format!("struct View {{ int v; {head} View(const int* p) : v(*p) {{}} }};");
+        assert!(stays(&constructs, "", "View v = a + 5;"), "{constructs}");
+        let destroys = format!("struct View {{ int* p; {head} ~View() {{ p[1] = p[0]; }} }};");
+        assert!(stays(&destroys, "View v{a};", ""), "{destroys}");
+    }
+}
+
+/// A cast may take a conversion that an argument doesn't take.
+#[test]
+fn explicit_conversions() {
+    let class = "struct Number {\n    int v;\n    __device__ operator int() const { return v; }\n    __device__ explicit operator long() const { return v * 2; }\n};\n";
+    let passes = |class: &str, value: &str| {
+        let text = with("before + total)", value).replace("int before)", "long before)");
+        format!("{class}{text}")
+    };
+    let sums = |class: &str| passes(class, "Number{before + total})");
+    refused(&["promote"], &sums(class), "may use an explicit conversion");
+    super::rewrite(
+        "promote",
+        &sums(
+            &class
+                .replace("explicit ", "")
+                .replace("operator long", "operator float"),
+        ),
+    );
+    super::rewrite("promote", &passes(class, "before + total)"));
+}
