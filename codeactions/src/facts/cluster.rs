@@ -348,7 +348,7 @@ fn refuse_function(function: &Function<'_>, refusals: &mut Refusals) {
             here,
         );
     }
-    if (signature.member || name.contains("operator")) && !members::can_be_given(function) {
+    if (signature.member || name.contains("operator")) && !members::can_be_given(db, function.item) {
         refusals.add(
             format!("`{name}` is a member function, which can't be given an aggregator"),
             here,
@@ -387,7 +387,7 @@ pub fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(F
     let db = function.db;
     let name = function.name();
     let mut found = Vec::new();
-    for mention in members::all_mentions(function) {
+    for mention in members::all_mentions(db, function.item) {
         let caller = function_around(db, mention).map(|f| Function::new(db, f));
         let call = caller.as_ref().and_then(|caller| {
             caller.body.exprs.iter().position(|expr| {
@@ -402,7 +402,7 @@ pub fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(F
                     Some(called) => {
                         unqualified(called) == name && functions_in(db, caller.item, called).contains(&function.item)
                     }
-                    None => members::is_called(function, caller, *callee),
+                    None => members::is_called(db, function.item, caller.item, &caller.body, *callee),
                 };
                 let here = at.span.shift(caller.start);
                 !expr.from_macro

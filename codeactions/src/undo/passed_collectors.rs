@@ -17,7 +17,6 @@ use super::text::{list, place, source};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
 use crate::edit::style;
-use crate::facts::cluster::Function;
 use crate::facts::members;
 use crate::facts::site::function_around;
 
@@ -46,7 +45,7 @@ pub fn only_caller<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<
         return None;
     }
     let mut callers: Vec<FunctionItem<'db>> = Vec::new();
-    for mention in members::all_mentions(&Function::new(db, function)) {
+    for mention in members::all_mentions(db, function) {
         let around = function_around(db, mention).filter(|f| *f != function)?;
         if !callers.contains(&around) {
             callers.push(around);

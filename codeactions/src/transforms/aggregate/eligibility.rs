@@ -35,7 +35,7 @@ pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
             .map_or(String::new(), |(scope, _)| scope.to_owned())
     };
     // What a class's function names is found around the class.
-    let of = |f: &Function<'_>| match f.item.signature(f.db).member && members::can_be_given(f) {
+    let of = |f: &Function<'_>| match f.item.signature(f.db).member && members::can_be_given(f.db, f.item) {
         true => scope(&scope(f.item.name(f.db))),
         false => scope(f.item.name(f.db)),
     };
