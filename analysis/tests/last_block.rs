@@ -134,3 +134,173 @@ fn a_template_parameter_is_the_size_of_a_block() {
         assert!(matches!(who(&other), ManyThreads | OnePerBlock), "{by}");
     }
 }
+
+const MEMBERS: &str = r#"struct Args { const int* from; int n; int* to; unsigned* ticket; int* changed; int* rounds; };
+__device__ int label_of(volatile int* to, int v) { return to[v]; }
+int* device(size_t bytes, const void* from) {
+    void* p = nullptr;
+    cudaError_t e = cudaMalloc(&p, bytes);
+    if (e == cudaSuccess) e = from ? cudaMemcpy(p, from, bytes, cudaMemcpyHostToDevice) : cudaMemset(p, 0, bytes);
+    if (e != cudaSuccess) exit(1);
+    return (int*)p;
+}
+int* pool;
+__global__ void parent(Args g) {
+    __shared__ int last;
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < g.n) g.to[i] = label_of(g.to, g.from[i]);
+    if (i == 3) *g.changed = 1;
+    if (i == 4) atomicExch(g.changed, 2);
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(g.ticket, 1u) == gridDim.x - 1;
+    __syncthreads();
+    if (last && threadIdx.x == 0) {
+        *g.ticket = 0;
+        *g.rounds += 1;
+        if (atomicExch(g.changed, 0)) parent<<<gridDim.x, blockDim.x, 0, cudaStreamTailLaunch>>>(g);
+    }
+}
+int main() {
+    Args g;
+    int* from;
+    cudaMalloc(&from, 400);
+    g.from = from;
+    g.n = 100;
+    g.to = device(400, nullptr);
+    g.ticket = (unsigned*)device(4, nullptr);
+    g.changed = device(4, nullptr);
+    cudaMalloc(&g.rounds, 4);
+    parent<<<4, 32>>>(g);
+    cudaFree(g.to);
+}
+"#;
+
+#[test]
+fn the_counter_is_one_of_several_pointers_in_an_object() {
+    assert_eq!(who(MEMBERS), OnePerGrid);
+    for (what, by) in [
+        // All in one list.
+        (
+            "    Args g;\n",
+            "    Args g{nullptr, 100, nullptr, nullptr, nullptr, nullptr};\n",
+        ),
+        (
+            "    parent<<<4, 32>>>(g);",
+            "    Args h = g;\n    parent<<<4, 32>>>(h);",
+        ),
+        ("cudaFree(g.to);", "g.to = nullptr;"),
+        ("label_of(g.to, g.from[i])", "g.to[0]"),
+    ] {
+        let other = MEMBERS.replace(what, by);
+        assert_ne!(other, MEMBERS, "{what}");
+        assert_eq!(who(&other), OnePerGrid, "{by}");
+    }
+    // Another pointer may lead to the counter, or the counter is another one.
+    for (what, by) in [
+        ("g.changed = device(4, nullptr);", "g.changed = (int*)g.ticket;"),
+        (
+            "g.changed = device(4, nullptr);",
+            "g.changed = g.to; g.ticket = (unsigned*)g.to;",
+        ),
+        ("g.changed = device(4, nullptr);", "g.changed = pool;"),
+        (
+            "g.changed = device(4, nullptr);",
+            "g.changed = from; g.ticket = (unsigned*)from;",
+        ),
+        (
+            "    parent<<<4, 32>>>(g);",
+            "    Args* p = &g;\n    p->changed = (int*)p->ticket;\n    parent<<<4, 32>>>(g);",
+        ),
+        (
+            "    parent<<<4, 32>>>(g);",
+            "    Args& r = g;\n    r.changed = (int*)r.ticket;\n    parent<<<4, 32>>>(g);",
+        ),
+        (
+            "    parent<<<4, 32>>>(g);",
+            "    auto f = [&] { g.changed = (int*)g.ticket; };\n    f();\n    parent<<<4, 32>>>(g);",
+        ),
+        ("    parent<<<4, 32>>>(g);", "    set(g);\n    parent<<<4, 32>>>(g);"),
+        (
+            "    parent<<<4, 32>>>(g);",
+            "    memcpy(&g, other, sizeof(g));\n    parent<<<4, 32>>>(g);",
+        ),
+        (
+            "    parent<<<4, 32>>>(g);",
+            "    int** p = &g.changed;\n    *p = (int*)g.ticket;\n    parent<<<4, 32>>>(g);",
+        ),
+        (
+            "    return (int*)p;",
+            "    if (!pool) pool = (int*)p;\n    return pool;",
+        ),
+        ("    void* p = nullptr;", "    static void* p = nullptr;"),
+        ("    void* p = nullptr;", "    void* p = (void*)from;"),
+        (
+            "    Args g;\n",
+            "    Args g{pool, 100, pool, (unsigned*)pool, pool, pool};\n",
+        ),
+        (
+            "int* changed; int* rounds; };",
+            "int* changed; int* rounds; void set() { changed = (int*)ticket; } };",
+        ),
+        ("int* to; unsigned* ticket;", "union { int* to; unsigned* ticket; };"),
+        ("if (i == 3) *g.changed = 1;", "if (i == 3) *g.ticket = 1;"),
+        ("if (i == 3) *g.changed = 1;", "if (i == 3) g.ticket[0] = 1;"),
+        ("if (i == 3) *g.changed = 1;", "g.ticket = g.ticket + i;"),
+        (
+            "if (i == 3) *g.changed = 1;",
+            "int* t = (int*)g.ticket; if (i == 3) *t = 1;",
+        ),
+        ("if (i == 3) *g.changed = 1;", "Args h = g; if (i == 3) *h.ticket = 0;"),
+        ("{ return to[v]; }", "{ return to[v] = 1; }"),
+        ("label_of(g.to, g.from[i])", "label_of((int*)g.ticket, 0)++"),
+        (
+            "int main() {",
+            "void other(Args g) { parent<<<4, 32>>>(g); }\nint main() {",
+        ),
+    ] {
+        let other = MEMBERS.replace(what, by);
+        assert_ne!(other, MEMBERS, "{what}");
+        // What is called may be a member.
+        let other = match by.contains("void set()") {
+            true => other.replace("    parent<<<4, 32>>>(g);", "    g.set();\n    parent<<<4, 32>>>(g);"),
+            false => other,
+        };
+        assert_ne!(who(&other), OnePerGrid, "{by}");
+    }
+}
+
+const LAMBDA: &str = r#"__global__ void child(int* out) { out[0] = 1; }
+__global__ void parent(int* out, int w) {
+    const int x = blockIdx.x * 32 + threadIdx.x;
+    int y = blockIdx.y * 8 + threadIdx.y;
+    auto at = [&](int xx, int yy) { return out[yy * w + xx]; };
+    int value = at(x, y) + at(x - 1, y);
+    if (x == 0 && y == 0) child<<<1, 32>>>(out + value);
+}
+void run(int* out) { parent<<<dim3(4, 4), dim3(32, 8)>>>(out, 3); }
+"#;
+
+#[test]
+fn a_lambda_copies_what_it_is_passed() {
+    assert_eq!(who(LAMBDA), OnePerGrid);
+    assert_eq!(
+        who(&LAMBDA.replace("[&](int xx, int yy)", "[=](long xx, const int yy)")),
+        OnePerGrid
+    );
+    for (what, by) in [
+        ("[&](int xx, int yy) {", "[&](int xx, int& yy) { yy = 0;"),
+        ("[&](int xx, int yy) {", "[&](int xx, int&& yy) {"),
+        ("[&](int xx, int yy) {", "[&](auto&& xx, auto&& yy) {"),
+        ("[&](int xx, int yy) {", "[&](int xx, auto... yy) {"),
+        ("[&](int xx, int yy) {", "[&](int xx, int yy) { y = 0;"),
+        (
+            "auto at = [&](int xx, int yy)",
+            "std::function<int(int&, int&)> at = [&](int& xx, int& yy)",
+        ),
+        ("    int value", "    int* p = &y; *p = 0;\n    int value"),
+    ] {
+        let other = LAMBDA.replace(what, by);
+        assert_ne!(other, LAMBDA, "{what}");
+        assert_ne!(who(&other), OnePerGrid, "{by}");
+    }
+}

@@ -9,11 +9,11 @@ use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::functors::launches_somewhere;
 use crate::facts::hidden::some_class_says_so;
-use crate::facts::uniformity::memory::Places;
+use crate::facts::uniformity::memory::{Class, Places};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::functions_in;
 use crate::hir::visible::{Names, visible_names};
-use crate::hir::{Body, ExprId, ExprKind, Storage};
+use crate::hir::{Body, ExprId, ExprKind, Name, Storage};
 
 /// A lambda, by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -102,6 +102,34 @@ pub(super) fn closure<'db>(
     (!opaque).then_some(Closure {
         function,
         span: expr.span,
+    })
+}
+
+/// Whether a call of a lambda that a local variable holds copies the argument with this number, a number or a pointer: nothing gets to the
+/// variable that is passed.
+pub(crate) fn copies_argument(
+    db: &dyn Db,
+    function: FunctionItem<'_>,
+    body: &Body,
+    target: ExprId,
+    index: usize,
+) -> bool {
+    let ExprKind::Name(Name::Local(holder)) = body.expr(body.strip_parens(target)).kind else {
+        return false;
+    };
+    // No other lambda can be assigned to it.
+    let held = &body.binding(holder).ty;
+    let Some(init) = body.initialiser(holder).filter(|_| held.base == "auto") else {
+        return false;
+    };
+    let ExprKind::Lambda { params, .. } = &body.expr(body.strip_parens(init)).kind else {
+        return false;
+    };
+    let places = Places { db, function, body };
+    params.get(index).is_some_and(|param| {
+        let ty = &body.binding(*param).ty;
+        let plain = ty.pointers > 0 || places.class_kind(&ty.base, &[]) == Class::Plain;
+        !ty.reference && !ty.complex && ty.base != "auto" && plain
     })
 }
 

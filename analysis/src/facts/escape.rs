@@ -9,6 +9,7 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
+use crate::facts::closures::copies_argument;
 use crate::facts::effects::{leads_too_far, summary};
 use crate::facts::uniformity::class_changes;
 use crate::facts::uniformity::memory::{Class, Places, Root};
@@ -190,7 +191,7 @@ fn changed_by_what_is_unclear<'db>(
                                 .is_some_and(|p| !p.ty.reference && !p.ty.complex)
                         })
                     });
-                    if !by_value {
+                    if !by_value && !copies_argument(db, function, body, *target, i) {
                         found.extend(object(*arg));
                     }
                 }

@@ -137,7 +137,8 @@ pub struct Signature {
     pub template_params: Option<Span>,
     /// Names of the template parameters, in order.
     pub template_names: Vec<String>,
-    /// The template parameters that are types (`class T`, `typename T`), by name.
+    /// The template parameters that are types (`class T`, `typename T`), by name: those of the function, then those of the classes around
+    /// it.
     pub template_types: Vec<String>,
     /// Names of the template parameters of the function and of all that is around it, in whichever form they are declared.
     pub scope_names: Vec<String>,

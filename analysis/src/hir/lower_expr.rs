@@ -630,16 +630,14 @@ impl Lowering<'_> {
         let mentions = self.mentions(source.of(node));
         self.scopes.push(Default::default());
         self.lambdas += 1;
-        if let Some(list) = node
+        let list = node
             .child_by_field_id(fields::DECLARATOR.id())
-            .and_then(|d| d.child_by_field_id(fields::PARAMETERS.id()))
-        {
-            self.parameters(list, source);
-        }
+            .and_then(|d| d.child_by_field_id(fields::PARAMETERS.id()));
+        let params = list.map(|list| self.parameters(list, source)).unwrap_or_default();
         let body = node.child_by_field_id(fields::BODY.id()).map(|b| self.stmt(b, source));
         self.lambdas -= 1;
         self.scopes.pop();
-        self.add_expr(ExprKind::Lambda { mentions, body }, node, source)
+        self.add_expr(ExprKind::Lambda { mentions, params, body }, node, source)
     }
 
     /// Whether a call or a name used as a statement is a macro that may hide control flow.

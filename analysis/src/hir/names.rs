@@ -62,7 +62,7 @@ pub(crate) fn also_stands_for(known: &mut String, target: &str) {
 }
 
 /// `ns::child<N, T>` → `ns::child`; white space removed.
-pub(crate) fn without_template_arguments(text: &str) -> String {
+pub fn without_template_arguments(text: &str) -> String {
     let mut out = String::new();
     let mut depth = 0u32;
     for c in text.chars() {

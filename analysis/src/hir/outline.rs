@@ -231,6 +231,8 @@ struct Context<'t> {
     template: Option<Node<'t>>,
     /// The parameters of the templates around the node.
     scope_names: Vec<String>,
+    /// Those of them that are types.
+    scope_types: Vec<String>,
     extern_c: bool,
     conditional: bool,
     /// Under an `#ifdef` without an alternative that isn't a guard against including twice.
@@ -342,6 +344,7 @@ impl<'a> Collector<'a> {
                 "template_declaration" => {
                     inner.template = Some(node);
                     inner.scope_names.extend(self.template_parameters(node));
+                    inner.scope_types.extend(self.template_types(node));
                 }
                 "linkage_specification" => inner.extern_c = true,
                 "preproc_if" | "preproc_ifdef" | "preproc_else" | "preproc_elif" => {
@@ -550,6 +553,12 @@ impl<'a> Collector<'a> {
             head_start = node.start_byte();
         }
         signature.scope_names.clone_from(&context.scope_names);
+        let outer = context.scope_types.iter();
+        let outer: Vec<String> = outer
+            .filter(|ty| !signature.template_names.contains(ty))
+            .cloned()
+            .collect();
+        signature.template_types.extend(outer);
         signature.head_span = Span::new((head_start - start) as u32, (head_end - start) as u32);
         let name = without_template_arguments(self.text(name));
         let first = self.directives.partition_point(|at| (*at as usize) < start);
@@ -739,6 +748,14 @@ impl<'a> Collector<'a> {
                 init,
             });
         }
+    }
+
+    /// The names of a template's parameters that are types.
+    fn template_types(&self, template: Node<'_>) -> Vec<String> {
+        let list = template.child_by_field_id(fields::PARAMETERS.id());
+        let named = list.map(|list| self.parameter_names(list)).unwrap_or_default();
+        let types = named.into_iter().filter(|(name, is_type)| *is_type && !name.is_empty());
+        types.map(|(name, _)| name).collect()
     }
 
     /// The names in a template's parameter list, without those in defaults.

@@ -371,6 +371,8 @@ pub enum ExprKind {
     Lambda {
         /// Local variables of the enclosing function that occur in it.
         mentions: Vec<BindingId>,
+        /// Its parameters, without a pack.
+        params: Vec<BindingId>,
         /// Its body, lowered so that launches in it are found; it runs whenever somebody calls the lambda.
         body: Option<StmtId>,
     },

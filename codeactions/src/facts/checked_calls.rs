@@ -53,6 +53,51 @@ fn inner_call(site: &Site<'_>, outer: ExprId) -> Option<ExprId> {
         .then(|| own.strip_parens(args[index]))
 }
 
+/// The same where a statement looks at the error itself: `if (cudaStreamCreate(&s) != cudaSuccess) …`. The call, in which `operand` stands;
+/// nothing else of the statement is run where it succeeds.
+pub fn checked_by_if(site: &Site<'_>, stmt: StmtId, operand: ExprId) -> Option<ExprId> {
+    let body = &site.body;
+    let StmtKind::If {
+        init: None,
+        cond: Some(cond),
+        constexpr: false,
+        otherwise: None,
+        then,
+    } = body.stmt(stmt).kind
+    else {
+        return None;
+    };
+    let cond = body.strip_parens(cond);
+    let success = |e: ExprId| matches!(&body.expr(body.strip_parens(e)).kind, ExprKind::Name(Name::Other(name)) if name == "cudaSuccess");
+    let call = match body.expr(cond).kind {
+        ExprKind::Binary(BinOp::Ne, call, other) | ExprKind::Binary(BinOp::Ne, other, call) if success(other) => call,
+        _ => cond,
+    };
+    let call = body.strip_parens(call);
+    let called = matches!(body.expr(call).kind, ExprKind::Call { .. });
+    let written = [cond, call].iter().all(|e| !body.expr(*e).from_macro);
+    // What stands there is run by nobody who doesn't fail, and is gone with the call.
+    let inside = body.stmt(then).span;
+    let entered = body
+        .stmts
+        .iter()
+        .any(|stmt| matches!(stmt.kind, StmtKind::Label(..) | StmtKind::Case { .. }) && inside.contains(stmt.span));
+    let ExprKind::Name(Name::Local(stream)) = body.expr(operand).kind else {
+        return None;
+    };
+    let used = body.exprs.iter().any(|expr| {
+        let mentions = match &expr.kind {
+            ExprKind::Launch(_) => true,
+            ExprKind::Name(Name::Local(b)) => *b == stream,
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&stream),
+            _ => false,
+        };
+        mentions && inside.contains(expr.span)
+    });
+    let whole = site.source(body.stmt(stmt).span).starts_with("if");
+    (called && written && whole && !entered && !used && !is_redefined(site, site.file)).then_some(call)
+}
+
 /// The same where a macro looks at the error: `CHECK(cudaStreamDestroy(s));`, where that is `do { cudaError_t error = (…); if (error !=
 /// cudaSuccess) …; } while (0)` and nothing else. The statement, and the call in which `operand` stands.
 pub fn checked_by_macro(site: &Site<'_>, operand: ExprId) -> Option<(StmtId, ExprId)> {

@@ -19,7 +19,7 @@ use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
 use gridfuse_analysis::hir::mentions::anchor;
-use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::names::{unqualified, without_template_arguments};
 use gridfuse_analysis::hir::resolve::{functions_in, functions_named};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::syntax_error::syntax_error;
@@ -597,8 +597,15 @@ pub(crate) fn copies_plainly(db: &dyn Db, function: FunctionItem<'_>, ty: &Type,
     plain_base(db, function.file(db), &ty.base, depth)
 }
 
+/// A type's name as it is looked up, without the word that says that it's a type.
+fn without_keyword(base: &str) -> &str {
+    let base = base.trim();
+    let word = ["struct ", "typename "].iter().find_map(|word| base.strip_prefix(word));
+    word.unwrap_or(base).trim()
+}
+
 fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(), String> {
-    let short = base.trim().trim_start_matches("struct ").trim();
+    let short = without_keyword(base);
     if is_plain_type(short) || is_plain_type(&ctype::normalize(short)) {
         return Ok(());
     }
@@ -606,13 +613,20 @@ fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(
     if depth > 8 {
         return Err(unknown());
     }
-    let key = unqualified(short.split('<').next().unwrap_or(short).trim());
+    // `KMeans<D>::Data`: what the class template has of that name.
+    let name = without_template_arguments(short);
+    let key = unqualified(name.trim());
     let mut found: Vec<TypeItem> = Vec::new();
     for file in included_files(db, file) {
         found.extend(items(db, *file).types.iter().filter(|t| t.name == key).cloned());
     }
+    let aliases = &visible_names(db, file).aliases;
+    // An alias in a class template stands for another type in each instance.
+    if short.contains('<') && name.contains("::") && aliases.contains_key(key) && depth == 0 {
+        return Err(unknown());
+    }
     match found.as_slice() {
-        [] => match visible_names(db, file).aliases.get(key) {
+        [] => match aliases.get(key) {
             Some(target) if target.contains('*') => Ok(()),
             Some(target) if !target.contains('(') => plain_base(db, file, target, depth + 1),
             _ => Err(unknown()),

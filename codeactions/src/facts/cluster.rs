@@ -16,15 +16,14 @@ use gridfuse_analysis::facts::effects::{OWN_HEAD, effects};
 use gridfuse_analysis::facts::launch::{Child, LaunchId, launches, statement_places};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{
-    declarations_of, functions_in, functions_named, launch_sites_of, may_launch, other_mentions,
-};
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_in, functions_named, launch_sites_of, may_launch};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
+use crate::facts::members;
 use crate::facts::site::{Site, function_around};
 use crate::runtime::is_header;
 
@@ -349,7 +348,7 @@ fn refuse_function(function: &Function<'_>, refusals: &mut Refusals) {
             here,
         );
     }
-    if signature.member || name.contains("operator") {
+    if (signature.member || name.contains("operator")) && !members::can_be_given(db, function.item) {
         refusals.add(
             format!("`{name}` is a member function, which can't be given an aggregator"),
             here,
@@ -388,25 +387,29 @@ pub fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(F
     let db = function.db;
     let name = function.name();
     let mut found = Vec::new();
-    for mention in other_mentions(db, function.item) {
+    for mention in members::all_mentions(db, function.item) {
         let caller = function_around(db, mention).map(|f| Function::new(db, f));
         let call = caller.as_ref().and_then(|caller| {
             caller.body.exprs.iter().position(|expr| {
                 let ExprKind::Call {
-                    callee,
-                    name: Some(called),
-                    ..
+                    callee, name: called, ..
                 } = &expr.kind
                 else {
                     return false;
                 };
                 let at = caller.body.expr(*callee);
-                let means = functions_in(db, caller.item, called);
+                let means = match called {
+                    Some(called) => {
+                        unqualified(called) == name && functions_in(db, caller.item, called).contains(&function.item)
+                    }
+                    None => members::is_called(db, function.item, caller.item, &caller.body, *callee),
+                };
+                let here = at.span.shift(caller.start);
                 !expr.from_macro
                     && !at.from_macro
-                    && at.span.shift(caller.start).contains(mention.range)
-                    && unqualified(called) == name
-                    && means.contains(&function.item)
+                    && here.contains(mention.range)
+                    && (called.is_some() || here.end == mention.range.end)
+                    && means
             })
         });
         let (Some(caller), Some(call)) = (caller, call) else {

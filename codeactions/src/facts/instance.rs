@@ -12,6 +12,7 @@ use crate::facts::kept_value::{by_value, local_constant};
 use crate::facts::site::Site;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::{template_arguments, unqualified};
+use gridfuse_analysis::hir::resolve::declarations_of;
 
 /// Whether a launch of the kernel by itself means the instance that launches. Deduced template arguments do where the kernel's own
 /// parameters, from which they are deduced, are passed on.
@@ -183,11 +184,13 @@ fn default_value(child: &Child<'_>, name: &str, before: &[(String, String)]) -> 
         return None;
     }
     let header = child.template.as_deref()?.trim_start().strip_prefix("template")?;
-    let parameters = template_arguments(header);
-    let (_, default) = parameters.iter().find_map(|parameter| {
+    let own = template_arguments(header);
+    let default = own.iter().find_map(|parameter| {
         let (declared, default) = parameter.split_once('=')?;
-        (lex::identifiers(declared).last() == Some(name)).then_some((declared, default.trim()))
-    })?;
+        (lex::identifiers(declared).last() == Some(name)).then(|| default.trim().to_owned())
+    });
+    let default = default.or_else(|| declared_default(child, name, &own))?;
+    let default = default.as_str();
     if let Some((_, value)) = before.iter().find(|(own, _)| own == default) {
         return Some(value.clone());
     }
@@ -195,6 +198,41 @@ fn default_value(child: &Child<'_>, name: &str, before: &[(String, String)]) -> 
         || matches!(default, "true" | "false")
         || crate::facts::calls::is_plain_type(default);
     plain.then(|| default.to_owned())
+}
+
+/// The default that a declaration in front of the definition gives a template parameter. `own`: the parameters as the definition has them.
+fn declared_default(child: &Child<'_>, name: &str, own: &[String]) -> Option<String> {
+    let names = &child.item.signature(child.db).template_names;
+    let at = names.iter().position(|own| own == name)?;
+    let mut found = Vec::new();
+    for declared in declarations_of(child.db, child.item) {
+        let span = declared.signature(child.db).template_params?;
+        let text = declared.text(child.db);
+        let parameters = template_arguments(span.text(&text));
+        // Another kernel's of that name, or one whose parameters have other names.
+        let same = parameters.len() == own.len()
+            && parameters.iter().zip(own).all(|(one, other)| {
+                let head = |parameter: &str| {
+                    let words = lex::code_words(parameter.split('=').next().unwrap_or(""));
+                    words.join(" ").replacen("class ", "typename ", 1)
+                };
+                head(one) == head(other)
+            });
+        if !same {
+            return None;
+        }
+        found.extend(
+            parameters
+                .get(at)
+                .and_then(|parameter| parameter.split_once('='))
+                .map(|(_, value)| value.trim().to_owned()),
+        );
+    }
+    // Only one declaration may say it.
+    match found.as_slice() {
+        [one] => Some(one.clone()),
+        _ => None,
+    }
 }
 
 /// The type that is deduced from an argument that is passed by value: a variable's that is a number, that of a number which any

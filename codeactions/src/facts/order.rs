@@ -9,10 +9,9 @@ use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
     LaunchFacts, Launchers, Repeats, Stream, launches, statement_places, stream_of, takes_flat_blocks, who_launches,
 };
-use gridfuse_analysis::facts::streams::creates_stream;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::stream_ordered::stream_ordered;
-use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, StmtId, StmtKind};
 
 use crate::api::assumption::{self, Assumed, Assumption};
 use crate::api::refusal::Reason;
@@ -20,9 +19,9 @@ use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::called_again::{called_again, launched_again};
-use crate::facts::checked_calls::{checked, checked_by_macro};
 use crate::facts::cluster::Function;
 use crate::facts::cluster::callers;
+pub use crate::facts::created_stream::{CreatedStream, created_stream};
 use crate::facts::exclusive;
 use crate::facts::gathered::gathered;
 use crate::facts::handed_on::handed_on;
@@ -746,7 +745,7 @@ fn place_of(site: &Site<'_>, function: FunctionItem<'_>, span: Span, kind: Kind)
 }
 
 /// One thread may come to the launch more than once: by a loop that isn't left right after it, or by a jump back to a label.
-fn comes_again(site: &Site<'_>) -> bool {
+pub(super) fn comes_again(site: &Site<'_>) -> bool {
     let around: Vec<StmtId> = site.facts.loops.iter().map(|l| l.stmt).collect();
     jumps(&site.body) || !around.is_empty() && !Repeats::of(&site.body).among(site.facts.expr, &around).is_empty()
 }
@@ -757,133 +756,8 @@ fn repeats(site: &Site<'_>) -> bool {
 }
 
 /// The function has a `goto`.
-fn jumps(body: &Body) -> bool {
+pub(super) fn jumps(body: &Body) -> bool {
     body.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Goto(_)))
-}
-
-/// How a stream that the launching function has created is used.
-pub struct CreatedStream {
-    /// The declaration, when all that it declares are variables without a value, as in `cudaStream_t s, t;`.
-    pub declaration: Option<StmtId>,
-    /// The variable.
-    pub variable: BindingId,
-    /// `cudaStreamCreateWithFlags(&s, …);`
-    pub create: Vec<StmtId>,
-    /// `cudaStreamDestroy(s);`
-    pub destroy: Vec<StmtId>,
-    /// A use that is none of these and not the launch.
-    pub other: Option<ExprId>,
-    /// The launch may go into the same stream again: it is repeated, and the stream isn't created anew each time.
-    pub shared_by_iterations: bool,
-}
-
-/// Looks at all uses of a created stream.
-pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
-    let body = &site.body;
-    let mut found = CreatedStream {
-        declaration: None,
-        variable: binding,
-        create: Vec::new(),
-        destroy: Vec::new(),
-        other: None,
-        shared_by_iterations: false,
-    };
-    for (index, expr) in body.exprs.iter().enumerate() {
-        let id = ExprId(index as u32);
-        match &expr.kind {
-            ExprKind::Name(Name::Local(b)) if *b == binding => {}
-            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } if mentions.contains(&binding) => {
-                found.other = Some(id);
-                continue;
-            }
-            _ => continue,
-        }
-        let by_macro = checked_by_macro(site, id).filter(|_| expr.from_macro);
-        if expr.from_macro && by_macro.is_none() {
-            found.other = Some(id);
-            continue;
-        }
-        let stmt = site.places.statement_of(id);
-        if stmt.is_some() && stmt == site.facts.statement {
-            let operand = site.facts.stream_operand.as_ref().map(|o| body.strip_parens(o.expr));
-            if operand == Some(id) {
-                continue;
-            }
-        }
-        let call = by_macro.and_then(|(s, call)| match &body.expr(call).kind {
-            ExprKind::Call {
-                name: Some(name), args, ..
-            } => Some((s, name.as_str(), args)),
-            _ => None,
-        });
-        let call = call.or_else(|| match body.stmt(stmt?).kind {
-            StmtKind::Expr(e) => match body.expr(checked(site, e)) {
-                Expr {
-                    kind: ExprKind::Call {
-                        name: Some(name), args, ..
-                    },
-                    from_macro: false,
-                    ..
-                } => Some((stmt?, name.as_str(), args)),
-                _ => None,
-            },
-            _ => None,
-        });
-        let first = |args: &[ExprId]| args.first().map(|a| body.strip_parens(*a));
-        match call {
-            Some((stmt, name, args)) if creates_stream(site.db, site.parent, name) => {
-                let whole = first(args)
-                    .is_some_and(|a| matches!(body.expr(a).kind, ExprKind::AddrOf(p) if body.strip_parens(p) == id));
-                // The call goes, and what its other arguments do with it.
-                let idle = |arg: &ExprId| {
-                    let kind = &body.expr(body.strip_parens(*arg)).kind;
-                    matches!(kind, ExprKind::Literal(_) | ExprKind::Name(Name::Other(_)))
-                };
-                if whole && args.iter().skip(1).all(idle) {
-                    found.create.push(stmt);
-                } else {
-                    found.other = Some(id);
-                }
-            }
-            Some((stmt, "cudaStreamDestroy", args)) if first(args) == Some(id) => found.destroy.push(stmt),
-            _ => found.other = Some(id),
-        }
-    }
-    for (index, stmt) in body.stmts.iter().enumerate() {
-        if let StmtKind::Decl(decls) = &stmt.kind
-            && decls.iter().any(|decl| decl.binding == binding)
-            && decls.iter().all(|decl| decl.init.is_none())
-        {
-            found.declaration = Some(StmtId(index as u32));
-        }
-    }
-    found.shared_by_iterations = comes_again(site) && !created_each_time(site, &found.create);
-    found
-}
-
-/// Whether a stream is created again before each execution of the launch: its creation stands in the innermost loop around the
-/// launch, in a block that the launch is in as well (not under a condition of its own), and nothing jumps.
-fn created_each_time(site: &Site<'_>, create: &[StmtId]) -> bool {
-    let body = &site.body;
-    let Some(innermost) = site.facts.loops.first() else {
-        return false;
-    };
-    let inside = body.stmt(innermost.stmt).span;
-    !jumps(body)
-        && create.iter().any(|stmt| {
-            inside.contains(body.stmt(*stmt).span)
-                && site.places.parent(*stmt).is_some_and(|block| {
-                    matches!(body.stmt(block).kind, StmtKind::Block(_))
-                        && body.stmt(block).span.contains(site.facts.span)
-                })
-        })
-}
-
-impl CreatedStream {
-    /// Whether nothing but this launch goes into the stream between its creation and the next.
-    pub fn one_launch(&self) -> bool {
-        self.create.len() == 1 && self.other.is_none() && !self.shared_by_iterations
-    }
 }
 
 /// The assumption for a stream that several launches share; none, when only iterations share it and they are proven independent. What

@@ -329,3 +329,19 @@ fn lambdas_of_which_nothing_is_known() {
         "may wait for another thread",
     );
 }
+
+#[test]
+fn a_member_of_a_class_template_makes_values_of_its_type() {
+    let functor =
+        "template <class T> struct Scale { T by; __device__ T operator()(T x) const { return by * x + T(1); } };";
+    let text = program(functor, "Scale<int>{3}", "");
+    rewrite("aggregate-block", &text);
+    rewrite("coarsen", &text);
+    // What it makes there may be an object that does more.
+    let odd = "struct Odd { int x; __device__ Odd(int y) : x(y + blockIdx.x) {} __device__ operator int() const { return x; } };\n";
+    let of_it = program(&format!("{odd}{functor}"), "Scale<Odd>{3}", "");
+    refuses("aggregate-block", &of_it, "");
+    // A name that isn't the class's own stays one of which nothing is known.
+    let unseen = program(&functor.replace("T(1)", "U(1)"), "Scale<int>{3}", "");
+    refuses("aggregate-block", &unseen, "`U`, of which no definition is in sight");
+}

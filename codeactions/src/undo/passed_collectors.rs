@@ -8,7 +8,7 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, other_mentions};
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named};
 
 use super::aggregated::{self, remove_items};
 use super::collector::{Aggregator, declared, tokens_in};
@@ -17,6 +17,7 @@ use super::text::{list, place, source};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
 use crate::edit::style;
+use crate::facts::members;
 use crate::facts::site::function_around;
 
 /// The type of a parameter that is a collector of the kernel.
@@ -44,7 +45,7 @@ pub fn only_caller<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<
         return None;
     }
     let mut callers: Vec<FunctionItem<'db>> = Vec::new();
-    for mention in other_mentions(db, function) {
+    for mention in members::all_mentions(db, function) {
         let around = function_around(db, mention).filter(|f| *f != function)?;
         if !callers.contains(&around) {
             callers.push(around);

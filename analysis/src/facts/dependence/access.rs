@@ -135,6 +135,8 @@ pub struct Gap<'db> {
     pub at: Option<ExprId>,
     /// It only prints.
     pub prints: bool,
+    /// It only reads.
+    pub reads: bool,
     /// It may be anywhere in the function that it's listed for: its span is no place.
     pub whole: bool,
 }
@@ -203,6 +205,7 @@ fn recursive<'db>(db: &'db dyn Db, _: salsa::Id, function: FunctionItem<'db>) ->
             span: function.signature(db).name_span,
             at: None,
             prints: false,
+            reads: false,
             whole: true,
         }],
         ..Footprint::default()
@@ -260,6 +263,23 @@ impl<'db> Scan<'_, 'db> {
             span,
             at,
             prints: false,
+            reads: false,
+            whole: false,
+        };
+        if !self.found.gaps.contains(&gap) {
+            self.found.gaps.push(gap);
+        }
+    }
+
+    /// An access of which nothing else is told.
+    fn volatile_access(&mut self, reads: bool, span: Span, at: ExprId) {
+        let gap = Gap {
+            reason: VOLATILE.to_owned(),
+            function: self.function,
+            span,
+            at: Some(at),
+            prints: false,
+            reads,
             whole: false,
         };
         if !self.found.gaps.contains(&gap) {
@@ -275,6 +295,7 @@ impl<'db> Scan<'_, 'db> {
             span: self.body.expr(at).span,
             at: Some(at),
             prints: false,
+            reads: false,
             whole: false,
         });
     }
@@ -302,6 +323,7 @@ impl<'db> Scan<'_, 'db> {
                 span: *span,
                 at: None,
                 prints: true,
+                reads: false,
                 whole: false,
             });
         }
@@ -487,7 +509,7 @@ impl<'db> Scan<'_, 'db> {
             _ => false,
         };
         if volatile {
-            self.gap(VOLATILE, body.expr(e).span, Some(e));
+            self.volatile_access(kind.reads_only(), body.expr(e).span, e);
             return;
         }
         // An operator of a class may do anything.
@@ -602,7 +624,7 @@ impl<'db> Scan<'_, 'db> {
                 let place = pointee(self, first);
                 self.access(place, width, Kind::Read, e);
                 if volatile {
-                    self.gap(VOLATILE, span, Some(e));
+                    self.volatile_access(true, span, e);
                 }
             }
             Memory::Through { writes, reads, whole } => {
@@ -714,8 +736,11 @@ impl<'db> Scan<'_, 'db> {
         ranges: &BTreeMap<Symbol, Interval>,
     ) {
         // Whoever asks for a part of this function has all or none of them: a few say the same as all.
-        for prints in [false, true] {
-            let gaps = theirs.gaps.iter().filter(|gap| gap.prints == prints);
+        for (prints, reads) in [(false, false), (false, true), (true, false)] {
+            let gaps = theirs
+                .gaps
+                .iter()
+                .filter(|gap| gap.prints == prints && gap.reads == reads);
             let gaps = gaps.take(MAX_GAPS).map(|gap| Gap {
                 at: Some(e),
                 whole: false,

@@ -3,10 +3,11 @@
 //! Pointers are distinct when the programmer says so (`__restrict__` on both parameters of the kernel that both accesses go
 //! through), or when every launch of the kernel in the workspace passes pointers into allocations or variables that differ.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::access::{VOLATILE, own_footprint};
-use super::allocated::allocated;
+use super::allocated::{Holder, held, held_by};
+use super::fields::with_field;
 use super::location::Root;
 use super::subscript::Evaluator;
 use crate::base::db::{Db, SourceFile};
@@ -14,11 +15,11 @@ use crate::base::words::words;
 use crate::facts::callee::library_called;
 use crate::facts::effects::summary;
 use crate::facts::launch::is_scalar;
-use crate::facts::uniformity::memory::{MemoryClass, Places};
+use crate::facts::uniformity::memory::MemoryClass;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, GlobalItem, items};
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
-use crate::hir::{BinOp, BindingId, ExprId, ExprKind, Name, body};
+use crate::hir::{ExprId, ExprKind, Name, body};
 
 /// How two roots of one function are related.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +44,48 @@ pub(super) fn relation(db: &dyn Db, kernel: FunctionItem<'_>, a: &Root, b: &Root
         // A child can't access either, and addresses that are taken are followed or unknown.
         (Root::Object(_), _) | (_, Root::Object(_)) => Relation::Distinct,
         (Root::Global(_), Root::Global(_)) => Relation::Distinct,
-        (Root::Parameter(x), Root::Parameter(y)) if distinct(db, kernel, *x, *y) => Relation::Distinct,
-        (Root::Parameter(x), Root::Global(global)) | (Root::Global(global), Root::Parameter(x))
-            if never_into(db, kernel, *x, global) =>
+        (Root::Global(global), other) | (other, Root::Global(global))
+            if Passed::of(other).is_some_and(|passed| never_into(db, kernel, passed, global)) =>
         {
             Relation::Distinct
         }
-        _ => Relation::Unknown(format!("`{}` and `{}` may overlap", name(a), name(b))),
+        (x, y) => match Passed::of(x).zip(Passed::of(y)) {
+            Some((x, y)) if distinct(db, kernel, &x, &y) => Relation::Distinct,
+            _ => Relation::Unknown(format!("`{}` and `{}` may overlap", name(a), name(b))),
+        },
     }
+}
+
+/// A pointer that a kernel is passed: a parameter, or a field of one that is an object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Passed {
+    parameter: u32,
+    /// `edges`; nothing for the parameter itself.
+    path: String,
+}
+
+impl Passed {
+    fn of(root: &Root) -> Option<Passed> {
+        let (parameter, path) = match root {
+            Root::Parameter(parameter) => (*parameter, String::new()),
+            Root::Member(parameter, path) => (*parameter, path.clone()),
+            _ => return None,
+        };
+        Some(Passed { parameter, path })
+    }
+}
+
+/// The pointers in objects that a kernel is passed by value, where they stand in its body.
+pub(crate) fn passed_members(db: &dyn Db, function: FunctionItem<'_>) -> HashMap<ExprId, (u32, String)> {
+    let body = body(db, function);
+    let evaluator = Evaluator::new(db, function, &body);
+    let fields = (0..body.exprs.len() as u32).map(ExprId);
+    let fields = fields.filter(|e| matches!(body.expr(*e).kind, ExprKind::Field { arrow: false, .. }));
+    let members = fields.filter_map(|e| match evaluator.pointer(e).root {
+        Root::Member(parameter, path) => Some((e, (parameter, path))),
+        _ => None,
+    });
+    members.collect()
 }
 
 /// A root as a programmer would call it.
@@ -73,87 +108,104 @@ pub(super) fn root_name(db: &dyn Db, function: FunctionItem<'_>, root: &Root) ->
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin<'db> {
     /// Memory that `cudaMalloc` put into a variable.
-    Allocation(FunctionItem<'db>, BindingId),
-    /// What a parameter of the launching kernel points at.
-    Parameter(FunctionItem<'db>, u32),
+    Allocation(FunctionItem<'db>, Holder),
+    /// What the launching kernel has been passed.
+    Passed(FunctionItem<'db>, Passed),
     /// A variable at namespace scope.
     Global(String),
-    /// Not known.
-    Unknown,
 }
 
-/// Two pointer parameters of a kernel never point into the same memory.
-fn distinct(db: &dyn Db, kernel: FunctionItem<'_>, a: u32, b: u32) -> bool {
+/// Two pointers that a kernel is passed never point into the same memory.
+fn distinct(db: &dyn Db, kernel: FunctionItem<'_>, a: &Passed, b: &Passed) -> bool {
     differ(db, kernel, a, b, &mut HashSet::new())
 }
 
 fn differ<'db>(
     db: &'db dyn Db,
     kernel: FunctionItem<'db>,
-    a: u32,
-    b: u32,
-    seen: &mut HashSet<(FunctionItem<'db>, u32, u32)>,
+    a: &Passed,
+    b: &Passed,
+    seen: &mut HashSet<(FunctionItem<'db>, Passed, Passed)>,
 ) -> bool {
     if !kernel.signature(db).kernel {
         return false;
     }
     let body = body(db, kernel);
-    let restrict = |index: u32| {
-        let binding = body.params.get(index as usize).map(|p| body.binding(*p));
-        binding.is_some_and(|p| p.ty.restrict && p.ty.pointers == 1 && !p.ty.complex)
+    let restrict = |passed: &Passed| {
+        let binding = body.params.get(passed.parameter as usize).map(|p| body.binding(*p));
+        passed.path.is_empty() && binding.is_some_and(|p| p.ty.restrict && p.ty.pointers == 1 && !p.ty.complex)
     };
     if restrict(a) && restrict(b) {
         return true;
     }
     // What a recursion passes on was distinct before.
-    if !seen.insert((kernel, a, b)) {
+    if !seen.insert((kernel, a.clone(), b.clone())) {
         return true;
     }
-    every_launch(
-        db,
-        kernel,
-        &mut |site, index| match (origin(db, site, index, a), origin(db, site, index, b)) {
+    every_launch(db, kernel, &mut |site, index| {
+        let (of_a, of_b) = (origins(db, site, index, a), origins(db, site, index, b));
+        let Some((of_a, of_b)) = of_a.zip(of_b) else {
+            return false;
+        };
+        let mut pairs = of_a.iter().flat_map(|x| of_b.iter().map(move |y| (x, y)));
+        pairs.all(|pair| match pair {
             (Origin::Allocation(f, x), Origin::Allocation(g, y)) => f == g && x != y,
             (Origin::Allocation(..), Origin::Global(_)) | (Origin::Global(_), Origin::Allocation(..)) => true,
             (Origin::Global(x), Origin::Global(y)) => x != y,
-            (Origin::Parameter(f, x), Origin::Parameter(_, y)) => x != y && differ(db, f, x, y, seen),
-            (Origin::Parameter(f, x), Origin::Global(g)) | (Origin::Global(g), Origin::Parameter(f, x)) => {
-                never_into(db, f, x, &g)
+            (Origin::Passed(f, x), Origin::Passed(_, y)) => x != y && differ(db, *f, x, y, seen),
+            (Origin::Passed(f, x), Origin::Global(g)) | (Origin::Global(g), Origin::Passed(f, x)) => {
+                never_into(db, *f, x.clone(), g)
             }
             _ => false,
-        },
-    )
+        })
+    })
 }
 
-/// A pointer parameter of a kernel never points into a variable.
-fn never_into(db: &dyn Db, kernel: FunctionItem<'_>, parameter: u32, global: &str) -> bool {
+/// A pointer that a kernel is passed never points into a variable.
+fn never_into(db: &dyn Db, kernel: FunctionItem<'_>, passed: Passed, global: &str) -> bool {
+    let found = all_origins(db, kernel, passed);
+    found.is_some_and(|found| !found.contains(&Origin::Global(global.to_owned())))
+}
+
+/// What a pointer that a kernel is passed may point into in any of its grids; `None`: something else, too.
+fn all_origins<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>, passed: Passed) -> Option<Vec<Origin<'db>>> {
     let mut seen = HashSet::new();
-    let mut todo = vec![(kernel, parameter)];
-    while let Some((kernel, parameter)) = todo.pop() {
+    let mut todo = vec![(kernel, passed)];
+    let mut found = Vec::new();
+    while let Some((kernel, passed)) = todo.pop() {
         if !kernel.signature(db).kernel {
-            return false;
+            return None;
         }
-        if !seen.insert((kernel, parameter)) {
+        if !seen.insert((kernel, passed.clone())) {
             continue;
         }
-        let fine = every_launch(
-            db,
-            kernel,
-            &mut |site, index| match origin(db, site, index, parameter) {
-                Origin::Allocation(..) => true,
-                Origin::Global(name) => name != global,
-                Origin::Parameter(f, p) => {
-                    todo.push((f, p));
-                    true
+        let known = every_launch(db, kernel, &mut |site, index| {
+            let Some(origins) = origins(db, site, index, &passed) else {
+                return false;
+            };
+            for origin in origins {
+                match origin {
+                    Origin::Passed(f, passed) => todo.push((f, passed)),
+                    origin => found.push(origin),
                 }
-                Origin::Unknown => false,
-            },
-        );
-        if !fine {
-            return false;
-        }
+            }
+            true
+        });
+        known.then_some(())?;
     }
-    true
+    Some(found)
+}
+
+/// Whether what one kernel is passed, or a variable, is never the same memory as another one's, whichever of their grids access it.
+pub fn always_apart<'db>(db: &'db dyn Db, a: (FunctionItem<'db>, &Root), b: (FunctionItem<'db>, &Root)) -> bool {
+    let of = |(kernel, root): (FunctionItem<'db>, &Root)| match root {
+        Root::Global(name) => Some(vec![Origin::Global(name.clone())]),
+        root => all_origins(db, kernel, Passed::of(root)?),
+    };
+    match of(a).zip(of(b)) {
+        Some((a, b)) => !a.iter().any(|origin| b.contains(origin)),
+        None => false,
+    }
 }
 
 /// Something holds for all launches of a kernel, and these are known: nothing else can launch it.
@@ -168,51 +220,52 @@ fn every_launch<'db>(
         && sites.into_iter().all(|site| holds(site.function, site.index))
 }
 
-/// What a launch passes for a parameter. It is read off the launch itself: who launches asks this.
-fn origin<'db>(db: &'db dyn Db, site: FunctionItem<'db>, index: u32, parameter: u32) -> Origin<'db> {
+/// What a launch passes for a pointer of its kernel; `None`: something else may be among it. It is read off the launch itself: who launches
+/// asks this.
+fn origins<'db>(db: &'db dyn Db, site: FunctionItem<'db>, index: u32, passed: &Passed) -> Option<Vec<Origin<'db>>> {
     let body = body(db, site);
     let launch = body.launches.get(index as usize).map(|e| &body.expr(*e).kind);
     let Some(ExprKind::Launch(launch)) = launch else {
-        return Origin::Unknown;
+        return None;
     };
-    let Some(arg) = launch.args.get(parameter as usize).copied() else {
-        return Origin::Unknown;
-    };
+    let arg = launch.args.get(passed.parameter as usize).copied()?;
     let signature = site.signature(db);
     if signature.kernel {
         let evaluator = Evaluator::new(db, site, &body);
-        return match evaluator.pointer(arg).root {
-            Root::Parameter(own) => Origin::Parameter(site, own),
-            Root::Global(name) => Origin::Global(name),
-            _ => Origin::Unknown,
+        let own = |root: &Root| match root {
+            Root::Global(name) => Some(Origin::Global(name.clone())),
+            root => Passed::of(root).map(|own| Origin::Passed(site, own)),
         };
+        if passed.path.is_empty() {
+            return own(&evaluator.pointer(arg).root).map(|origin| vec![origin]);
+        }
+        // An object that is handed on as it is.
+        let ExprKind::Name(Name::Local(object)) = body.expr(body.strip_parens(arg)).kind else {
+            return None;
+        };
+        let parameter = body.params.iter().position(|p| *p == object)?;
+        let own = Passed {
+            parameter: parameter as u32,
+            path: passed.path.clone(),
+        };
+        let kept = evaluator.variables.keeps_argument(object);
+        return kept.then(|| vec![Origin::Passed(site, own)]);
     }
     if signature.device {
-        return Origin::Unknown;
+        return None;
     }
-    let places = Places {
-        db,
-        function: site,
-        body: &body,
+    let found = match passed.path.is_empty() {
+        true => held_by(db, site, arg),
+        false => match Holder::named(&body, arg) {
+            Some(object) => {
+                let path = with_field(&object.path, &passed.path);
+                held(db, site, &Holder { path, ..object })
+            }
+            None => None,
+        },
     };
-    // An address that has been a number may be that of anything: `(int*)(a ^ b)`.
-    let is_pointer = |e: ExprId| {
-        places
-            .shape(e)
-            .is_some_and(|s| s.pointers > 0 || s.dims > 0 || s.base.contains('*'))
-    };
-    let is_number = |e: ExprId| places.shape(e).is_none_or(|s| s.pointers == 0 && s.dims == 0);
-    let mut e = arg;
-    loop {
-        match &body.expr(e).kind {
-            ExprKind::Paren(inner) => e = *inner,
-            ExprKind::Cast { operand, .. } if is_pointer(e) => e = *operand,
-            ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) if is_pointer(*a) && is_number(*b) => e = *a,
-            ExprKind::Binary(BinOp::Add, a, b) if is_pointer(*b) && is_number(*a) => e = *b,
-            ExprKind::Name(Name::Local(b)) if allocated(db, site, *b) => return Origin::Allocation(site, *b),
-            _ => return Origin::Unknown,
-        }
-    }
+    let all = found?.into_iter().map(|holder| Origin::Allocation(site, holder));
+    Some(all.collect())
 }
 
 /// What may write the memory that a pointer of a function points at: the expressions of the function that do, or lead to it; `None`:
@@ -254,7 +307,7 @@ pub(crate) fn writers(db: &dyn Db, function: FunctionItem<'_>, pointer: ExprId) 
         };
         found.extend(may_be(&access.root, theirs).then_some(access.at));
     }
-    for gap in footprint.gaps.iter().filter(|gap| !gap.prints) {
+    for gap in footprint.gaps.iter().filter(|gap| !gap.prints && !gap.reads) {
         let Some(at) = gap.at else { continue };
         // What is volatile is listed nowhere else.
         if gap.reason != VOLATILE || gap.function != function {

@@ -13,6 +13,7 @@ mod allocated;
 mod children;
 mod compare;
 mod equation;
+mod fields;
 mod guard;
 mod integer;
 mod iterations;
@@ -27,7 +28,8 @@ mod variables;
 mod wait;
 
 pub use access::{Access, Footprint, Gap, Kind, Operation, child_footprint, footprint, own_footprint};
-pub(crate) use alias::writers;
+pub use alias::always_apart;
+pub(crate) use alias::{passed_members, writers};
 pub use children::{Beside, Order, order};
 pub use compare::{Dependence, Doubt, Independence, Touch};
 pub use guard::Guard;

@@ -205,8 +205,9 @@ impl<'a, 'db> Words<'a, 'db> {
                 continue;
             }
             let template = |name: &String| name == word;
-            let own = &self.named.function.signature(self.named.db).template_names;
-            if is_keyword(word) || qualified == word && own.iter().any(template) {
+            let signature = self.named.function.signature(self.named.db);
+            let mut own = signature.template_names.iter().chain(&signature.template_types);
+            if is_keyword(word) || qualified == word && own.any(template) {
                 continue;
             }
             self.name(&qualified, called, place);

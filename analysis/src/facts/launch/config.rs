@@ -6,6 +6,7 @@ use super::Stream;
 use crate::base::command::DefaultStream;
 use crate::base::db::{Db, SourceFile};
 use crate::facts::callee::{Callee, callee};
+use crate::facts::closures::copies_argument;
 use crate::facts::dependence::{Interval, integer};
 use crate::facts::functors::classes_given;
 use crate::facts::hidden::{is_plain, symbol, symbol_of, unary};
@@ -54,7 +55,8 @@ pub(super) fn definition<'db>(
     single_definition_where(body, binding, &known).filter(|_| !is_bound(db, function, body, binding))
 }
 
-/// A call of a function in sight: what it may change is known by its parameters, and [`is_bound`] tells it.
+/// A call of a function in sight: what it may change is known by its parameters, and [`is_bound`] tells it. Or of a lambda that copies
+/// what it is passed.
 fn takes_as_declared<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, call: &ExprKind) -> bool {
     match call {
         ExprKind::Call {
@@ -62,10 +64,11 @@ fn takes_as_declared<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &B
             name,
             args,
             ..
-        } => matches!(
-            callee(db, function, body, *target, name.as_deref(), args),
-            Callee::Functions(_, None)
-        ),
+        } => {
+            let found = callee(db, function, body, *target, name.as_deref(), args);
+            let copied = || (0..args.len()).all(|index| copies_argument(db, function, body, *target, index));
+            matches!(found, Callee::Functions(_, None)) || copied()
+        }
         _ => false,
     }
 }

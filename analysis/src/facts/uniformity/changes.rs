@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::references::class_changes;
 use crate::base::db::Db;
 use crate::facts::callee::library_called;
+use crate::facts::closures::copies_argument;
 use crate::facts::named::{StandsFor, stands_for};
 use crate::facts::runtime_calls::is_collector;
 use crate::hir::flow::operands;
@@ -192,7 +193,9 @@ fn exposed(db: &dyn Db, function: FunctionItem<'_>, body: &Body, known: Known<'_
                 }
                 if unknown_call(body, ExprId(i as u32), known) {
                     // What is declared `const` can't be bound to a reference that changes it.
-                    let all = args.iter().flat_map(|a| objects(body, *a));
+                    let copied = |index: usize| copies_argument(db, function, body, *callee, index);
+                    let bound = args.iter().enumerate().filter(|(index, _)| !copied(*index));
+                    let all = bound.flat_map(|(_, a)| objects(body, *a));
                     out.extend(all.filter(|b| !constant(body, *b)));
                 }
             }

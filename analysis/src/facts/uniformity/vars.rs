@@ -10,6 +10,7 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
+use crate::facts::closures::copies_argument;
 use crate::facts::runtime_calls::{is_collector, lambdas_of_runtime_calls};
 use crate::hir::flow::{BlockId, Dominators, Flow, Step, operands};
 use crate::hir::items::FunctionItem;
@@ -239,6 +240,7 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
             ExprKind::Lambda {
                 mentions,
                 body: Some(inner),
+                ..
             } if ours.contains(&ExprId(index as u32)) => {
                 let assigned = Region::of_stmt(body, *inner).assigned(body);
                 search
@@ -377,12 +379,12 @@ impl Escapes<'_, '_> {
                     self.changed(b, input, || format!("the constructor of {ty} doesn't change {name}"));
                 }
             }
-            Callee::Unknown => self.unknown_call(name.unwrap_or("a function"), args),
+            Callee::Unknown => self.unknown_call(target, name.unwrap_or("a function"), args),
         }
     }
 
     /// What is handed to a function of which nothing is known.
-    fn unknown_call(&mut self, name: &str, args: &[ExprId]) {
+    fn unknown_call(&mut self, target: ExprId, name: &str, args: &[ExprId]) {
         let places = self.places;
         let body = places.body;
         let declared = declared(self.db, self.function, name);
@@ -390,7 +392,7 @@ impl Escapes<'_, '_> {
             let by_value = declared
                 .as_deref()
                 .is_some_and(|all| all.iter().all(|params| params.get(i).is_some_and(takes_value)));
-            if by_value {
+            if by_value || copies_argument(self.db, self.function, body, target, i) {
                 continue;
             }
             // A parameter is seldom the result of another function; a variable often is.

@@ -14,6 +14,7 @@ use crate::emit::target;
 use crate::facts::child::Child;
 use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
+use crate::facts::members;
 use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::order;
@@ -30,7 +31,12 @@ pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
         name.rsplit_once("::")
             .map_or(String::new(), |(scope, _)| scope.to_owned())
     };
-    let scopes: Vec<String> = cluster.functions.iter().map(|f| scope(f.item.name(f.db))).collect();
+    // What a class's function names is found around the class.
+    let of = |f: &Function<'_>| match f.item.signature(f.db).member && members::can_be_given(f.db, f.item) {
+        true => scope(&scope(f.item.name(f.db))),
+        false => scope(f.item.name(f.db)),
+    };
+    let scopes: Vec<String> = cluster.functions.iter().map(of).collect();
     if let Some(other) = scopes.iter().position(|s| *s != scopes[0]) {
         let function = &cluster.functions[other];
         refusals.add(

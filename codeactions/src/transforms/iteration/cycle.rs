@@ -336,7 +336,8 @@ impl<'db> Cycle<'db> {
         let Draft { edit, refusals, .. } = draft;
         let writes = self.kernels.iter().any(read_only::may_write);
         let own: Vec<FunctionItem<'db>> = self.kernels.iter().map(|k| k.kernel.item).collect();
-        let all: Vec<&str> = self.kernels.iter().map(|k| k.kernel.name.as_str()).collect();
+        let names: Vec<String> = self.kernels.iter().map(|k| k.kernel.name.clone()).collect();
+        let all: Vec<(FunctionItem<'db>, &str)> = own.iter().copied().zip(names.iter().map(String::as_str)).collect();
         let mut grids = Vec::new();
         for (at, iteration) in self.kernels.iter().enumerate() {
             let others = self.launches_of(db, at);

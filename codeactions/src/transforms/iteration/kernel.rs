@@ -3,6 +3,7 @@
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{BUILTINS, effects};
 use gridfuse_analysis::facts::launch::{Child as Launched, Launchers, Stream, several_in_sight, who_launches};
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};
 
@@ -258,7 +259,13 @@ impl<'db> Iteration<'db> {
     }
 
     /// What the kernel may not do when its blocks run several iterations. `writes`: one of the kernels may write memory that others see.
-    pub fn refuse_kernel(&self, all: &[&str], writes: bool, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+    pub fn refuse_kernel(
+        &self,
+        all: &[(FunctionItem<'db>, &str)],
+        writes: bool,
+        refusals: &mut Refusals,
+        edit: &mut EditBuilder<'db>,
+    ) {
         let (db, kernel) = (self.site.db, &self.kernel);
         let (item, name) = (kernel.item, &kernel.name);
         let found = effects(db, item);

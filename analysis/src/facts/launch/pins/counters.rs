@@ -5,7 +5,7 @@ use super::{Pins, is_loop};
 use crate::base::db::Db;
 use crate::base::words::words;
 use crate::facts::callee::library_called;
-use crate::facts::dependence::writers;
+use crate::facts::dependence::{passed_members, writers};
 use crate::facts::launch::config::{definition, through_variables};
 use crate::facts::launch::places::statement_places;
 use crate::facts::uniformity::memory::{Class, MemoryClass, Places as TypePlaces};
@@ -17,6 +17,7 @@ use crate::hir::names::{unqualified, without_template_arguments};
 use crate::hir::resolve::launch_sites_of;
 use crate::hir::scope::hides_class;
 use crate::hir::{BinOp, BindingId, Body, Builtin, Expr, ExprId, ExprKind, Name, StmtKind, Storage};
+use std::collections::HashMap;
 
 impl Pins<'_, '_> {
     /// What `atomicAdd` gives is had by one thread alone: of the grid, or of the block when there is a counter for each. `wanted`: the
@@ -142,8 +143,15 @@ impl Pins<'_, '_> {
         };
         let shared = matches!(&root, Name::Local(b) if body.binding(*b).storage == Storage::Shared);
         let drawn = body.expr(draw).span;
-        let names = |e: ExprId| root_name(body, e).as_ref() == Some(&root);
-        let address = |e: ExprId| leads_to(self.db, self.function, body, e, &root);
+        // Where another pointer of the same object leads to, its name doesn't say.
+        let members = passed_members(self.db, self.function);
+        let own = members.get(&body.strip_parens(pointer));
+        let elsewhere = |e: ExprId| {
+            let by_pointer = member_behind(body, e, &members);
+            own.is_some() && by_pointer.is_some() && by_pointer != own
+        };
+        let names = |e: ExprId| root_name(body, e).as_ref() == Some(&root) && !elsewhere(e);
+        let address = |e: ExprId| leads_to(self.db, self.function, body, e, &root, &elsewhere);
         if self.is_changed_elsewhere(&root) {
             return true;
         }
@@ -366,9 +374,20 @@ impl Pins<'_, '_> {
     }
 }
 
-/// An expression is a variable, a part of it or its address, or what is made of such: an argument by which it may be changed.
-fn leads_to(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId, root: &Name) -> bool {
-    let leads = |e: ExprId| leads_to(db, function, body, e, root);
+/// An expression is a variable, a part of it or its address, or what is made of such: an argument by which it may be changed. What is
+/// `elsewhere` is none.
+fn leads_to(
+    db: &dyn Db,
+    function: FunctionItem<'_>,
+    body: &Body,
+    e: ExprId,
+    root: &Name,
+    elsewhere: &dyn Fn(ExprId) -> bool,
+) -> bool {
+    let leads = |e: ExprId| leads_to(db, function, body, e, root, elsewhere);
+    if elsewhere(e) {
+        return false;
+    }
     match &body.expr(e).kind {
         ExprKind::Name(name) => name == root,
         ExprKind::Paren(e)
@@ -390,6 +409,22 @@ fn leads_to(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId, roo
                 && args.iter().any(|part| leads(*part))
         }
         _ => false,
+    }
+}
+
+/// The pointer in an object by which a place is reached, or that an expression is: `g.next` of `g.next[i].x` and `*g.next`.
+fn member_behind<'a, M>(body: &Body, mut e: ExprId, members: &'a HashMap<ExprId, M>) -> Option<&'a M> {
+    loop {
+        e = body.strip_parens(e);
+        if let Some(member) = members.get(&e) {
+            return Some(member);
+        }
+        e = match &body.expr(e).kind {
+            ExprKind::Field { base, .. } | ExprKind::Index { base, .. } | ExprKind::Deref(base) => *base,
+            ExprKind::AddrOf(place) => *place,
+            ExprKind::Binary(BinOp::Add, base, _) => *base,
+            _ => return None,
+        }
     }
 }
 

@@ -1,0 +1,79 @@
+//! Streams that the launching function creates, and looks whether it could.
+
+use super::{program, refuses, rewrite};
+
+const ID: &str = "aggregate-block";
+
+/// A launch into a stream that is created in the condition of an `if`.
+fn created(condition: &str, otherwise: &str) -> String {
+    program(&format!(
+        r#"if (count > 0) {{
+        cudaStream_t s;
+        if ({condition}) {otherwise}
+        child<<<(count + 31) / 32, 32, 0, s>>>(out, begin, count);
+        cudaStreamDestroy(s);
+    }}"#
+    ))
+}
+
+const CREATE: &str = "cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking)";
+
+#[test]
+fn what_is_done_where_there_is_no_stream_goes_with_it() {
+    for condition in [
+        format!("{CREATE} != cudaSuccess"),
+        format!("cudaSuccess != ({CREATE})"),
+        CREATE.to_owned(),
+    ] {
+        for otherwise in [
+            "return;",
+            "{\n            out[0] = -1;\n            return;\n        }",
+            "{ printf(\"no stream for %d\\n\", v); return; }",
+        ] {
+            let result = rewrite(ID, &created(&condition, otherwise));
+            let text = result.text();
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let gone = ["cudaStream", "-1", "no stream", "return;\n        }"];
+            assert!(
+                !code.clone().any(|line| gone.iter().any(|word| line.contains(word))),
+                "{text}"
+            );
+            result.has(&["        children.launch((count + 31) / 32, 32, {begin, count});\n"]);
+        }
+    }
+}
+
+#[test]
+fn what_else_an_if_may_ask() {
+    // Some are no creation that is seen.
+    let refuse = |text: &str| match text.contains("s = 0") || text.contains("cudaError_t e") {
+        true => refuses(ID, text, ""),
+        false => refuses(ID, text, "is used for more than this launch"),
+    };
+    for condition in [
+        format!("{CREATE} == cudaSuccess"),
+        format!("{CREATE} != cudaErrorInvalidValue"),
+        format!("{CREATE} != cudaSuccess || v == 3"),
+        format!("v == 3 || {CREATE}"),
+        format!("!{CREATE}"),
+        format!("{CREATE} == cudaSuccess && v != 3"),
+        format!("cudaError_t e = {CREATE}"),
+    ] {
+        refuse(&created(&condition, "return;"));
+    }
+    let failed = format!("{CREATE} != cudaSuccess");
+    for otherwise in [
+        "return; else out[1] = 1;",
+        "s = 0;",
+        "{ cudaStreamDestroy(s); return; }",
+        "child<<<1, 1, 0, s>>>(out, begin, 1);",
+    ] {
+        refuse(&created(&failed, otherwise));
+    }
+    // Somebody jumps into it.
+    let jumped = created(&failed, "{ again: out[1] = 1; return; }")
+        .replace("if (count > 0) {", "if (v == 5) goto again;\n    if (count > 0) {");
+    refuse(&jumped);
+    // A success may be another number.
+    refuse(&format!("#define cudaSuccess 3\n{}", created(&failed, "return;")));
+}

@@ -1,0 +1,151 @@
+//! Loops of grids whose loads take for granted that nobody writes, and what the template arguments of such loops leave out.
+
+use super::{refuses, rewrite};
+
+const ID: &str = "persistent-loop";
+
+const RANK: &str = r#"struct Graph { int n; const int* first; const float* weight; };
+struct State { float* change; int* rounds; };
+__global__ void rank(Graph g, State st, float* cur, float* next, int round) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < g.n) {
+        next[v] = cur[__ldg(&g.first[v])] * __ldg(g.weight + v);
+        atomicAdd(st.change, next[v] - cur[v]);
+    }
+    if (v == 0 && round < 9) {
+        *st.rounds = round + 1;
+        rank<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(g, st, next, cur, round + 1);
+    }
+}
+int main() {
+    int n = 1000;
+    int* first;
+    float *weight, *a, *b;
+    cudaMalloc(&first, 4 * n);
+    cudaMalloc(&weight, 4 * n);
+    cudaMalloc(&a, 4 * n);
+    cudaMalloc(&b, 4 * n);
+    Graph g{n, first, weight};
+    State st{nullptr, nullptr};
+    cudaMalloc(&st.change, 4);
+    cudaMalloc(&st.rounds, 4);
+    rank<<<(n + 127) / 128, 128>>>(g, st, a, b, 0);
+    cudaDeviceSynchronize();
+}
+"#;
+
+#[test]
+fn loads_of_what_no_iteration_writes() {
+    let result = rewrite(ID, RANK);
+    assert_eq!(result.assumes, Vec::<String>::new());
+    result.has(&["__ldg(&g.first[v])", "gridfuse::launch_loop<rank_loop>("]);
+    for (what, by) in [
+        ("__ldg(g.weight + v)", "__ldg(&cur[v])"),
+        ("(g, st, a, b, 0);", "(g, st, weight, b, 0);"),
+        ("(g, st, a, b, 0);", "(g, st, a, weight, 0);"),
+        ("Graph g{n, first, weight};", "Graph g{n, first, a};"),
+        ("Graph g{n, first, weight};", "Graph g{n, first, weight}; g.weight = b;"),
+        ("State st{nullptr, nullptr};", "State st{weight, nullptr};"),
+        ("    cudaMalloc(&st.rounds, 4);", "    st.rounds = first;"),
+        ("*st.rounds = round + 1;", "*(int*)(g.first + 3) = round + 1;"),
+        (
+            "*st.rounds = round + 1;",
+            "float* w = const_cast<float*>(g.weight); w[0] = 1;",
+        ),
+        (
+            "    cudaDeviceSynchronize();",
+            "    rank<<<1, 128>>>(g, st, b, weight, 0);\n    cudaDeviceSynchronize();",
+        ),
+    ] {
+        let text = RANK.replace(what, by);
+        assert_ne!(text, RANK, "{what}");
+        refuses(ID, &text, "makes read-only loads by __ldg()");
+    }
+    // In a function, and after what isn't known any more.
+    let called = RANK.replace("__ldg(g.weight + v)", "load(g.weight, v)").replace(
+        "__global__ void rank",
+        "__device__ float load(const float* p, int i) { return __ldg(p + i); }\n__global__ void rank",
+    );
+    assert_eq!(rewrite(ID, &called).assumes, Vec::<String>::new());
+    refuses(
+        ID,
+        &called.replace("load(g.weight, v)", "load(cur, v)"),
+        "makes read-only loads",
+    );
+}
+
+/// Two kernels in turn, the first of which has a default template argument in its declaration.
+const ROUNDS: &str = r#"template <typename T, int B = 128>
+__global__ void turn(T* data, int round);
+template <typename T, int B>
+__global__ void decide(T* data, int round) {
+    if (round < 5) turn<T, B><<<1, 1, 0, cudaStreamTailLaunch>>>(data, round + 1);
+}
+template <typename T, int B>
+__global__ void work(T* data) { data[threadIdx.x] += 1; }
+template <typename T, int B>
+__global__ void turn(T* data, int round) {
+    work<T, B><<<1, B>>>(data);
+    decide<T, B><<<1, 1, 0, cudaStreamTailLaunch>>>(data, round);
+}
+void run(float* data) { turn<float><<<1, 1>>>(data, 0); }
+"#;
+
+#[test]
+fn template_arguments_that_a_declaration_gives() {
+    let at = ROUNDS.replace("work<T, B><<<", "$0work<T, B><<<");
+    rewrite(ID, &at).has(&["turn_loop<float, 128>"]);
+    for (what, by) in [
+        // Another template, or another number.
+        (
+            "template <typename T, int B = 128>",
+            "template <typename T, unsigned B = 128>",
+        ),
+        ("template <typename T, int B = 128>", "template <typename T, int B>"),
+        (
+            "template <typename T, int B = 128>",
+            "template <typename T, int B = sizeof(T)>",
+        ),
+        (
+            "template <typename T, int B = 128>",
+            "template <typename A, int B = 128>",
+        ),
+    ] {
+        let text = at.replacen(what, by, 1);
+        assert_ne!(text, at, "{what}");
+        refuses(ID, &text, "");
+    }
+}
+
+/// A kernel that has a class of a class template among its parameters.
+const NESTED: &str = r#"template <int D>
+struct Means {
+    struct Data { float* points; float* centers; int* rounds; int n; };
+};
+template <int D>
+__global__ void assign(typename Means<D>::Data d) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < d.n) d.points[i] += d.centers[i % D];
+    if (i == 0 && *d.rounds < 5) {
+        *d.rounds += 1;
+        assign<D><<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(d);
+    }
+}
+void run(float* points, float* centers, int* rounds) {
+    Means<3>::Data d{points, centers, rounds, 100};
+    assign<3><<<1, 128>>>(d);
+}
+"#;
+
+#[test]
+fn classes_of_class_templates() {
+    let several = NESTED.replace("<<<1, 128>>>", "<<<2, 128>>>");
+    rewrite(ID, &several).has(&["typename Means<D>::Data d"]);
+    let alias = several.replace(
+        "struct Data { float* points; float* centers; int* rounds; int n; };",
+        "using Data = Unseen<D>;",
+    );
+    refuses(ID, &alias, "has the type `Means<D>::Data`, which isn't known");
+    let two = format!("struct Data {{ int x; Data(const Data&); }};\n{several}");
+    refuses(ID, &two, "has the type `Means<D>::Data`, which isn't known");
+}
