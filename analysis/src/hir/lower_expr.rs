@@ -287,8 +287,13 @@ impl Lowering<'_> {
                 let (Some(argument), Some(name)) = (field("argument"), field("field")) else {
                     return self.unknown(node, source, Vec::new());
                 };
-                let arrow = field("operator").is_some_and(|o| source.of(o) == "->");
+                let operator = field("operator").map_or("", |o| source.of(o));
+                let arrow = operator == "->";
                 let base = self.expr(argument, source);
+                // A pointer to a member says which: `object.*member`.
+                if operator.ends_with('*') {
+                    return self.unknown(node, source, vec![base]);
+                }
                 let field = without_template_arguments(source.of(name));
                 ExprKind::Field { base, field, arrow }
             }

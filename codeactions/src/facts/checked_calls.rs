@@ -74,7 +74,12 @@ pub fn checked_by_if(site: &Site<'_>, stmt: StmtId, operand: ExprId) -> Option<E
         _ => cond,
     };
     let call = body.strip_parens(call);
-    let called = matches!(body.expr(call).kind, ExprKind::Call { .. });
+    // With any other flag the call fails in a kernel.
+    let flag = |e: &ExprId| matches!(&body.expr(body.strip_parens(*e)).kind, ExprKind::Name(Name::Other(name)) if name == "cudaStreamNonBlocking");
+    let called = match &body.expr(call).kind {
+        ExprKind::Call { args, .. } => args.iter().skip(1).all(flag),
+        _ => false,
+    };
     let written = [cond, call].iter().all(|e| !body.expr(*e).from_macro);
     // What stands there is run by nobody who doesn't fail, and is gone with the call.
     let inside = body.stmt(then).span;
@@ -94,7 +99,8 @@ pub fn checked_by_if(site: &Site<'_>, stmt: StmtId, operand: ExprId) -> Option<E
         };
         mentions && inside.contains(expr.span)
     });
-    let whole = site.source(body.stmt(stmt).span).starts_with("if");
+    let source = site.source(body.stmt(stmt).span);
+    let whole = source.starts_with("if") && !source.lines().any(|line| line.trim_start().starts_with('#'));
     (called && written && whole && !entered && !used && !is_redefined(site, site.file)).then_some(call)
 }
 

@@ -6,12 +6,14 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::mentions::mentions_word;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::visible::visible;
-use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, body};
 
 use crate::edit::lex;
+use crate::facts::calls::is_plain_type;
 
 /// The name of a function without what is around it.
 fn name_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> &'db str {
@@ -38,7 +40,8 @@ pub fn can_be_given(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     // Nobody calls it by another class's name for it.
     let body = function.body_span(db);
     let head = text.get(..body.start as usize).unwrap_or("");
-    let bound = lex::identifiers(head).any(|word| matches!(word, "virtual" | "override" | "final" | "friend"));
+    let bound =
+        lex::identifiers(head).any(|word| matches!(word, "virtual" | "override" | "final" | "friend" | "volatile"));
     let alone = visible(db, function.file(db))
         .functions
         .get(name)
@@ -50,7 +53,18 @@ pub fn can_be_given(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let one = classes
         .next()
         .is_some_and(|ty| ty.bases.trim().is_empty() && ty.template_names.is_empty());
-    plain && !in_template && !bound && alone && one && classes.next().is_none()
+    plain && !in_template && !bound && alone && one && classes.next().is_none() && plain_arguments(db, function)
+}
+
+/// What a launch of a member function writes as template arguments means the same outside of the class: numbers and their types.
+fn plain_arguments(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let (body, text) = (body(db, function), function.text(db));
+    body.launches.iter().all(|launch| match &body.expr(*launch).kind {
+        ExprKind::Launch(launch) => launch.template_args.is_none_or(|written| {
+            lex::identifiers(written.text(&text)).all(|word| is_plain_type(word) || matches!(word, "true" | "false"))
+        }),
+        _ => true,
+    })
 }
 
 fn is_plain_name(written: &str, name: &str, class: &str) -> bool {
@@ -89,19 +103,26 @@ fn mentions(db: &dyn Db, function: FunctionItem<'_>) -> Vec<FileRange> {
     let mut found = Vec::new();
     for file in files {
         let text = file.text(db);
-        if !text.contains(name) {
-            continue;
-        }
-        for token in lex::code_tokens_of(db, file)
-            .iter()
+        let tokens = lex::code_tokens_of(db, file).iter();
+        let named: Vec<TextRange> = tokens
             .filter(|token| token.text(&text) == name)
+            .map(|token| TextRange::new(token.start as u32, token.end as u32))
+            .collect();
+        // A macro may name it, or put its name together.
+        for function in items(db, file)
+            .functions
+            .iter()
+            .filter(|f| mentions_word(db, **f, name))
         {
-            let place = FileRange {
-                file,
-                range: TextRange::new(token.start as u32, token.end as u32),
-            };
-            found.extend((place != own).then_some(place));
+            let start = function.start(db);
+            let whole = TextRange::new(start, start + function.text(db).len() as u32);
+            if !named.iter().any(|range| whole.contains(*range)) {
+                let range = function.signature(db).name_span.shift(start);
+                found.push(FileRange { file, range });
+            }
         }
+        let places = named.into_iter().map(|range| FileRange { file, range });
+        found.extend(places.filter(|place| *place != own));
     }
     found
 }
@@ -131,7 +152,8 @@ pub fn is_called(
                 && ty.array.is_empty()
                 && ty.pointers == u8::from(*arrow)
                 && known
-                && unqualified(base.trim()) == class
+                && (base.trim() == class
+                    || function.name(db).strip_suffix(name_of(db, function)) == Some(&format!("{}::", base.trim())))
         }
         _ => false,
     }

@@ -58,6 +58,9 @@ fn what_else_an_if_may_ask() {
         format!("!{CREATE}"),
         format!("{CREATE} == cudaSuccess && v != 3"),
         format!("cudaError_t e = {CREATE}"),
+        // In a kernel no other flag is allowed: the call fails.
+        "cudaStreamCreateWithFlags(&s, 0) != cudaSuccess".to_owned(),
+        "cudaStreamCreateWithFlags(&s, cudaStreamDefault) != cudaSuccess".to_owned(),
     ] {
         refuse(&created(&condition, "return;"));
     }
@@ -67,6 +70,7 @@ fn what_else_an_if_may_ask() {
         "s = 0;",
         "{ cudaStreamDestroy(s); return; }",
         "child<<<1, 1, 0, s>>>(out, begin, 1);",
+        "\n#if 1\n{\n#endif\n return; }",
     ] {
         refuse(&created(&failed, otherwise));
     }

@@ -98,6 +98,21 @@ fn member_functions_that_stay() {
         assert_ne!(text, DETECTOR, "{what}");
         refuses(ID, &at_launch(&text), cannot);
     }
+    // A type or a number of the class's own has no name outside.
+    for (own, argument) in [
+        ("using Value = int;", "Value"),
+        ("static constexpr int kBlock = 64;", "kBlock"),
+    ] {
+        let parameter = if argument == "Value" { "class T" } else { "int N" };
+        let text = DETECTOR
+            .replace(
+                "__global__ void describe",
+                &format!("template <{parameter}> __global__ void describe"),
+            )
+            .replace("describe<<<", &format!("describe<{argument}><<<"))
+            .replace("public:", &format!("{own}\npublic:"));
+        refuses(ID, &text.replace("describe<", "$0describe<"), cannot);
+    }
     let operator = DETECTOR
         .replace("void run(", "void operator()(")
         .replace("d.run(", "d(");
@@ -118,6 +133,14 @@ fn member_functions_that_stay() {
         (
             "(Detector d) {\n    d.run(",
             "(Detector d) {\n    Detector all[1] = {d};\n    all[0].run(",
+        ),
+        (
+            "__global__ void detect",
+            "#define DO(d, what, x) d.r##what(x)\n__global__ void go(Detector d) { DO(d, un, 1); }\n__global__ void detect",
+        ),
+        (
+            "__global__ void detect",
+            "__global__ void go(vision::Detector d) { d.run(1); }\n__global__ void detect",
         ),
     ] {
         let text = DETECTOR.replace(what, by);

@@ -74,6 +74,74 @@ fn loads_of_what_no_iteration_writes() {
     );
 }
 
+/// What the host does with an object may set a field of it by no name that can be followed.
+#[test]
+fn what_may_set_a_field_of_an_object() {
+    let launch = "    rank<<<(n + 127) / 128, 128>>>(g, st, a, b, 0);";
+    for (classes, code) in [
+        // The first field has the object's own address.
+        ("", "cudaMemcpy(&g.n, a, sizeof(Graph), cudaMemcpyDeviceToHost);"),
+        ("", "const float* Graph::*field = &Graph::weight; g.*field = b;"),
+        ("", "const float* Graph::*field = &Graph::weight; (&g)->*field = b;"),
+        ("", "auto& [count, begin, heavy] = g; heavy = b;"),
+        ("struct Box { PRef p; };\n", "Box box{g.weight}; box.p = b;"),
+        (
+            "struct Box { RefOf<const float*> p; };\n",
+            "Box box{g.weight}; box.p = b;",
+        ),
+        (
+            "template <class T> struct Box { T p; };\n",
+            "Box<const float*&> box{g.weight}; box.p = b;",
+        ),
+        ("struct Sink { Sink(Graph& g); };\n", "Sink sink = g;"),
+        ("struct Sink { Sink(Graph& g); };\nvoid use(Sink sink);\n", "use(g);"),
+        (
+            "struct Sink { Sink(Graph& g); };\n__global__ void keep(Sink sink) {}\n",
+            "keep<<<1, 1>>>(g);",
+        ),
+        ("struct Sink { void operator=(Graph& g); };\n", "Sink sink; sink = g;"),
+        ("struct Sink { void operator+=(Graph& g); };\n", "Sink sink; sink += g;"),
+        (
+            "struct Sink { void operator=(const float*& p); };\n",
+            "Sink sink; sink = g.weight;",
+        ),
+        (
+            "struct Sink { void operator+=(const float*& p); };\n",
+            "Sink sink; sink += g.weight;",
+        ),
+        (
+            "struct Sink { void operator,(const float*& p); };\n",
+            "Sink sink; sink, g.weight;",
+        ),
+        (
+            "struct Sink { int operator[](const float*& p); };\n",
+            "Sink sink; sink[g.weight];",
+        ),
+    ] {
+        let front = "using PRef = const float*&;\ntemplate <class T> using RefOf = T&;\n";
+        let text = RANK.replace(launch, &format!("    {code}\n{launch}"));
+        let text = text.replace("struct State", &format!("{front}{classes}struct State"));
+        let text = text.replace(
+            "Graph g{n, first, weight};",
+            "Graph g; g.n = n; g.first = first; g.weight = weight;",
+        );
+        refuses(ID, &text, "makes read-only loads by __ldg()");
+    }
+    let by_itself = RANK.replace(
+        "Graph g{n, first, weight};",
+        "Graph g; g.n = n; g.first = first; g.weight = weight;",
+    );
+    assert_eq!(rewrite(ID, &by_itself).assumes, Vec::<String>::new());
+    // One of several, of which each may hold anything.
+    let looped = RANK
+        .replace(
+            "Graph g{n, first, weight};",
+            "Graph all[] = {{n, first, b}, {n, first, a}};",
+        )
+        .replace(launch, &format!("    for (Graph g : all) {{\n{launch}\n    }}"));
+    refuses(ID, &looped, "makes read-only loads by __ldg()");
+}
+
 /// Two kernels in turn, the first of which has a default template argument in its declaration.
 const ROUNDS: &str = r#"template <typename T, int B = 128>
 __global__ void turn(T* data, int round);

@@ -150,7 +150,11 @@ fn returns_new(db: &dyn Db, function: FunctionItem<'_>, calls: u32) -> bool {
         return false;
     }
     let body = body(db, function);
-    if body.cut || !body.problems.is_empty() {
+    // Another definition of it may be meant.
+    let head = function.text(db);
+    let head = head.get(..function.body_span(db).start as usize).unwrap_or("");
+    if body.cut || !body.problems.is_empty() || words(head).any(|word| matches!(word, "weak" | "__weak__" | "virtual"))
+    {
         return false;
     }
     let mut any = false;
@@ -317,47 +321,66 @@ impl<'db> Uses<'_, 'db> {
         match &body.expr(outer).kind {
             // A member function may set any field.
             ExprKind::Call { callee: target, .. } if *target == e => false,
-            ExprKind::Launch(launch) => launch.callee != e,
+            ExprKind::Launch(launch) if launch.callee != e => {
+                let kernel = launch.kernel.as_deref().filter(|_| launch.template_args.is_none());
+                match kernel.map(|name| by_name(self.db, self.function, name, &launch.args)) {
+                    _ if !whole && !within => true,
+                    Some(Callee::Functions(all, _)) => self.are_copies(&all, &launch.args, e),
+                    _ => false,
+                }
+            }
+            ExprKind::Launch(_) => false,
             ExprKind::Assign { op: None, place, value } if *place == e && whole => self.assigned_object(*value),
             ExprKind::Assign { place, .. } if *place == e => !whole && !within,
-            ExprKind::Assign { .. } => true,
+            // An assignment of another class may take a reference.
+            ExprKind::Assign { op: None, place, .. } if whole => {
+                let to = self.places.shape(*place);
+                to.is_some_and(|to| to.pointers == 0 && to.dims == 0 && self.is_of_its_type(&to.base))
+            }
+            ExprKind::Assign { .. } => !whole && !within,
             ExprKind::Call {
                 callee: target,
                 name,
                 args,
-                ..
+                template_args,
             } => {
                 let found = callee(self.db, self.function, body, *target, name.as_deref(), args);
                 match found {
                     _ if !whole && !within => true,
-                    Callee::Functions(all, None) => {
-                        let index = args.iter().position(|arg| *arg == e);
-                        let copied = |f: &FunctionItem<'_>| {
-                            let of_it = parameters(self.db, *f);
-                            let parameter = index.and_then(|index| of_it.get(index));
-                            parameter.is_some_and(|p| !p.ty.reference && !p.ty.complex)
-                        };
-                        all.iter().all(copied)
-                    }
+                    Callee::Functions(all, None) if template_args.is_none() => self.are_copies(&all, args, e),
                     _ => false,
                 }
             }
-            // Of a field an object that has it could be made.
-            ExprKind::AddrOf(_) => !whole && self.is_argument_of_runtime(outer),
+            // What has a field's address may write those beside it, too: all but what allocates for that one.
+            ExprKind::AddrOf(_) => !whole && self.is_allocating(outer),
             _ => !whole && !within,
         }
     }
 
-    /// An address, or one that is converted, is passed to a function of CUDA's.
-    fn is_argument_of_runtime(&self, mut e: ExprId) -> bool {
-        while let Some(outer) = self.parents.get(&e).copied() {
-            match &self.body.expr(outer).kind {
-                ExprKind::Paren(_) | ExprKind::Cast { .. } => e = outer,
-                ExprKind::Call { name: Some(name), .. } => return is_runtime(self.db, self.function, name),
-                _ => return false,
-            }
-        }
-        false
+    /// A type is the object's own: nothing is converted, so a copy is made of it.
+    fn is_of_its_type(&self, ty: &str) -> bool {
+        let plain = |ty: &str| {
+            let ty = self.places.alias(ty);
+            let ty = ty.trim().trim_start_matches("const ").trim();
+            ty.strip_prefix("struct ").unwrap_or(ty).trim().to_owned()
+        };
+        plain(ty) == plain(&self.body.binding(self.b).ty.base)
+    }
+
+    /// All of these functions get a copy of the object `e`.
+    fn are_copies(&self, all: &[FunctionItem<'_>], args: &[ExprId], e: ExprId) -> bool {
+        let index = args.iter().position(|arg| *arg == e);
+        let copied = |f: &FunctionItem<'_>| {
+            let of_it = parameters(self.db, *f);
+            let parameter = index.and_then(|index| of_it.get(index));
+            // A template's parameter is what the argument is.
+            let deduced = |ty: &str| f.signature(self.db).template_types.iter().any(|own| own == ty);
+            parameter.is_some_and(|p| {
+                let value = p.ty.pointers == 0 && p.ty.array.is_empty() && !p.ty.reference && !p.ty.complex;
+                value && (self.is_of_its_type(&p.ty.base) || deduced(&p.ty.base))
+            })
+        };
+        all.iter().all(copied)
     }
 
     /// The object, or the part of it that `path` says, stands alone in a statement: another one is made of it.
@@ -368,7 +391,8 @@ impl<'db> Uses<'_, 'db> {
                 let mut bound = decls.iter().filter(|d| d.init == Some(e));
                 bound.all(|d| {
                     let ty = &self.body.binding(d.binding).ty;
-                    !within || !ty.reference && !ty.complex
+                    let copy = ty.pointers == 0 && ty.array.is_empty() && !ty.reference && !ty.complex;
+                    !within || copy && (ty.base == "auto" || self.is_of_its_type(&ty.base))
                 })
             }
             StmtKind::RangeFor { range, .. } => *range != e,
@@ -411,20 +435,26 @@ impl Uses<'_, '_> {
 
     fn statements(&mut self) -> bool {
         let b = self.b;
-        self.body.stmts.iter().all(|stmt| match &stmt.kind {
-            StmtKind::Asm { mentions, .. } => !mentions.contains(&b),
-            StmtKind::Unknown { mentions, exprs, .. } => {
-                let parts = exprs.iter().flat_map(|e| match &self.body.expr(*e).kind {
-                    ExprKind::Unknown { parts, .. } => parts.clone(),
-                    _ => vec![*e],
-                });
-                !mentions.contains(&b) || self.checks(stmt.span, &parts.collect::<Vec<_>>())
-            }
-            StmtKind::Decl(decls) => decls
-                .iter()
-                .all(|d| d.binding != b || d.init.is_none_or(|init| self.begins(init))),
-            _ => true,
-        })
+        // What a loop over a range, a binding or a condition declares is made of something else.
+        let declared = self.body.stmts.iter().any(|stmt| match &stmt.kind {
+            StmtKind::Decl(decls) => decls.iter().any(|d| d.binding == b),
+            _ => false,
+        });
+        declared
+            && self.body.stmts.iter().all(|stmt| match &stmt.kind {
+                StmtKind::Asm { mentions, .. } => !mentions.contains(&b),
+                StmtKind::Unknown { mentions, exprs, .. } => {
+                    let parts = exprs.iter().flat_map(|e| match &self.body.expr(*e).kind {
+                        ExprKind::Unknown { parts, .. } => parts.clone(),
+                        _ => vec![*e],
+                    });
+                    !mentions.contains(&b) || self.checks(stmt.span, &parts.collect::<Vec<_>>())
+                }
+                StmtKind::Decl(decls) => decls
+                    .iter()
+                    .all(|d| d.binding != b || d.init.is_none_or(|init| self.begins(init))),
+                _ => true,
+            })
     }
 
     /// A pointer or a number: making one of a pointer takes its value.
@@ -439,7 +469,7 @@ impl Uses<'_, '_> {
         while let Some(outer) = self.parents.get(&e).copied() {
             match &body.expr(outer).kind {
                 ExprKind::Paren(_) => e = outer,
-                ExprKind::Comma(_, last) if *last == e => e = outer,
+                ExprKind::Comma(first, last) if *last == e && is_plain(self.places, *first) => e = outer,
                 ExprKind::Conditional { cond, .. } if *cond != e => e = outer,
                 ExprKind::Assign { op, place, value } if *place == e => {
                     if op.is_some() || !self.assigned(*value) {
@@ -466,16 +496,19 @@ impl Uses<'_, '_> {
         let of_value =
             |ty: &str| !ty.contains('&') && (ty.contains('*') || self.places.class_kind(ty, &[]) == Class::Plain);
         match kind {
-            ExprKind::Assign { .. }
-            | ExprKind::Comma(..)
-            | ExprKind::Conditional { .. }
+            ExprKind::Index { base, .. } if *base == e => true,
+            // An operator may be a user's where the other operand is an object.
+            ExprKind::Assign { place: x, value: y, .. }
+            | ExprKind::Comma(x, y)
+            | ExprKind::Index { base: x, index: y } => [x, y]
+                .into_iter()
+                .all(|operand| *operand == e || is_plain(self.places, *operand)),
+            ExprKind::Conditional { .. }
             | ExprKind::Deref(_)
-            | ExprKind::Index { .. }
             | ExprKind::Field { arrow: true, .. }
             | ExprKind::Unary(..)
             | ExprKind::Delete(_)
             | ExprKind::SizeOf => true,
-            // An operator may be a user's where the other operand is an object.
             ExprKind::Binary(_, x, y) | ExprKind::Logical { lhs: x, rhs: y, .. } => [x, y]
                 .into_iter()
                 .all(|operand| *operand == e || is_plain(self.places, *operand)),
@@ -508,6 +541,13 @@ impl Uses<'_, '_> {
 
     /// The address is an argument of a call that allocates.
     fn allocates(&mut self, address: ExprId) -> bool {
+        let fits = self.is_allocating(address);
+        self.set.allocated |= fits;
+        fits
+    }
+
+    /// The address is where a call puts what it allocates.
+    fn is_allocating(&self, address: ExprId) -> bool {
         let mut e = address;
         while let Some(outer) = self.parents.get(&e).copied() {
             match &self.body.expr(outer).kind {
@@ -519,9 +559,7 @@ impl Uses<'_, '_> {
                         name.trim_start_matches("::"),
                         "cudaMalloc" | "cudaMallocManaged" | "cudaMallocAsync"
                     );
-                    let fits = allocating && args.first() == Some(&e) && is_runtime(self.db, self.function, name);
-                    self.set.allocated |= fits;
-                    return fits;
+                    return allocating && args.first() == Some(&e) && is_runtime(self.db, self.function, name);
                 }
                 _ => return false,
             }

@@ -10,6 +10,9 @@ use crate::hir::names::{unqualified, without_template_arguments};
 use crate::hir::scope::hides_class;
 use crate::hir::special_members::Constructors;
 
+/// Structs in structs that are looked into.
+const MAX_STRUCTS: u32 = 4;
+
 /// A field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Field {
@@ -20,6 +23,10 @@ pub(super) struct Field {
 
 /// The fields of a type, in order; `None` where it isn't such a struct, or isn't in sight.
 pub(super) fn fields(db: &dyn Db, function: FunctionItem<'_>, body: &Body, ty: &str) -> Option<Vec<Field>> {
+    fields_within(db, function, body, ty, MAX_STRUCTS)
+}
+
+fn fields_within(db: &dyn Db, function: FunctionItem<'_>, body: &Body, ty: &str, depth: u32) -> Option<Vec<Field>> {
     let places = Places { db, function, body };
     let name = without_template_arguments(&places.alias(ty));
     let name = name.trim();
@@ -44,12 +51,22 @@ pub(super) fn fields(db: &dyn Db, function: FunctionItem<'_>, body: &Body, ty: &
     if another || !made_of_fields || class.fields.iter().any(|(_, declarator)| odd(declarator)) {
         return None;
     }
-    let all = class.fields.iter().map(|(ty, declarator)| Field {
-        name: declared_name(declarator).to_owned(),
-        single: !declarator.contains('[')
-            && (declarator.contains('*') || is_number(&places, class.template_names.as_slice(), ty)),
+    let parameters = class.template_names.as_slice();
+    let all = class.fields.iter().map(|(ty, declarator)| {
+        let pointer = declarator.contains('*');
+        let single = pointer || is_number(&places, parameters, ty);
+        // A name may stand for a reference: an alias, a template's parameter.
+        let inner = || {
+            let own = !parameters.iter().any(|own| own == ty.trim());
+            depth > 0 && own && fields_within(db, function, body, ty, depth - 1).is_some()
+        };
+        let known = !places.alias(ty).contains('&') && (single || inner());
+        known.then(|| Field {
+            name: declared_name(declarator).to_owned(),
+            single: single && !declarator.contains('['),
+        })
     });
-    Some(all.collect())
+    all.collect()
 }
 
 /// A number, or a template's parameter, which is one for whoever gives no list for it.
