@@ -132,6 +132,23 @@ fn what_may_set_a_field_of_an_object() {
         "Graph g; g.n = n; g.first = first; g.weight = weight;",
     );
     assert_eq!(rewrite(ID, &by_itself).assumes, Vec::<String>::new());
+    // A list of one object is a copy of it.
+    for list in [
+        "Graph g{all[0]};",
+        "Graph g = {all[1]};",
+        "Graph g; g = {all[0]};",
+        "Graph* p = all; Graph g{*p};",
+    ] {
+        let text = RANK.replace(
+            "Graph g{n, first, weight};",
+            &format!("Graph all[] = {{{{n, first, b}}, {{n, first, a}}}}; {list}"),
+        );
+        let text = text.replace(
+            launch,
+            &format!("    if (n < 9) cudaMalloc(&g.weight, 4 * n);\n{launch}"),
+        );
+        refuses(ID, &text, "makes read-only loads by __ldg()");
+    }
     // One of several, of which each may hold anything.
     let looped = RANK
         .replace(

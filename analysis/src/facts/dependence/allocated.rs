@@ -270,12 +270,22 @@ impl<'db> Uses<'_, 'db> {
                 let Some(mut other) = Holder::named(body, value) else {
                     return false;
                 };
+                let ty = self.places.shape(value);
+                if !ty.is_some_and(|ty| ty.pointers == 0 && ty.dims == 0 && self.is_of_its_type(&ty.base)) {
+                    return false;
+                }
                 other.path = with_field(&other.path, &self.holder.path);
                 self.set.from.push(other);
                 return true;
             }
             _ => return false,
         };
+        // A list of one object copies it; what is no value for sure may be one.
+        if let [only] = parts.as_slice()
+            && !is_plain(self.places, *only)
+        {
+            return self.assigned_object(*only);
+        }
         // One value after the other, for what holds nothing but values.
         let Some(all) = fields(self.db, self.function, body, &body.binding(self.b).ty.base) else {
             return false;
