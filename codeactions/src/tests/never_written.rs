@@ -127,6 +127,17 @@ fn what_may_set_a_field_of_an_object() {
         );
         refuses(ID, &text, "makes read-only loads by __ldg()");
     }
+    // Another file's definition may be meant.
+    for (head, known) in [("static ", true), ("__attribute__((weak)) ", false)] {
+        let allocates = format!("{head}int* device(size_t n) {{ int* p; cudaMalloc(&p, n); return p; }}\nstruct State");
+        let text = RANK
+            .replace("struct State", &allocates)
+            .replace("    cudaMalloc(&first, 4 * n);", "    first = device(4 * n);");
+        match known {
+            true => assert_eq!(rewrite(ID, &text).assumes, Vec::<String>::new()),
+            false => refuses(ID, &text, "makes read-only loads by __ldg()"),
+        }
+    }
     let by_itself = RANK.replace(
         "Graph g{n, first, weight};",
         "Graph g; g.n = n; g.first = first; g.weight = weight;",

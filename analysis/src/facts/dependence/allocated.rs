@@ -15,6 +15,7 @@ use crate::facts::hidden::is_plain;
 use crate::facts::uniformity::memory::{Class, Places};
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
+use crate::hir::mentions::anchor;
 use crate::hir::visible::visible_names;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKind, Storage, Type, body, parameters};
 
@@ -151,8 +152,10 @@ fn returns_new(db: &dyn Db, function: FunctionItem<'_>, calls: u32) -> bool {
     }
     let body = body(db, function);
     // Another definition of it may be meant.
-    let head = function.text(db);
-    let head = head.get(..function.body_span(db).start as usize).unwrap_or("");
+    let (file, start) = (function.file(db), function.start(db));
+    let (from, to) = (anchor(db, file, start), start + function.body_span(db).start);
+    let text = file.text(db);
+    let head = text.get(from as usize..to as usize).unwrap_or("weak");
     if body.cut || !body.problems.is_empty() || words(head).any(|word| matches!(word, "weak" | "__weak__" | "virtual"))
     {
         return false;
