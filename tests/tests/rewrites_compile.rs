@@ -544,6 +544,10 @@ fn compile_together(programs: &[&Rewritten]) -> bool {
     for (index, program) in programs.iter().enumerate() {
         for (name, bytes) in files_of(program.directory.path()) {
             if name.ends_with(".cu") {
+                // Its own headers are part of it; those of the system are everybody's.
+                let text = String::from_utf8_lossy(&bytes);
+                let headers = text.lines().filter(|line| line.starts_with("#include <"));
+                headers.for_each(|line| unit.insert_str(0, &format!("{line}\n")));
                 together.write(&format!("p{index}.cu"), &bytes);
                 let _ = writeln!(unit, "namespace p{index} {{\n#include \"p{index}.cu\"\n}}");
             } else if !together.file(&name).exists() {

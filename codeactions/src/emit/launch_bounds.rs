@@ -21,8 +21,8 @@ use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::registers;
-use crate::facts::room::size_of;
 use crate::facts::site::Site;
+use crate::facts::sizes::size_of;
 
 /// Registers of a multiprocessor, on every GPU that the runtime supports.
 const REGISTERS: u64 = 65536;

@@ -8,22 +8,32 @@ use crate::edit::lex::{self, code_tokens_of};
 /// What the runtime aligns the arguments of a launch to.
 pub(crate) const MOST_ALIGNED: u64 = 128;
 
-/// The largest number of bytes that a class, or a member of it, is said to be aligned to, where that is a number.
-pub(crate) fn aligned_to(db: &dyn Db, file: SourceFile, class: &str) -> Option<u64> {
-    let all = included_files(db, file)
-        .iter()
-        .filter_map(|file| in_file(db, *file, class));
-    all.max()
+/// What a class, or a member of it, is said to be aligned to: the largest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Asked {
+    /// Nothing is said.
+    #[default]
+    Nothing,
+    /// So many bytes.
+    Bytes(u64),
+    /// Something that isn't a number.
+    NotKnown,
 }
 
-fn in_file(db: &dyn Db, file: SourceFile, class: &str) -> Option<u64> {
+/// What a class that a file sees asks for.
+pub(crate) fn asked_of(db: &dyn Db, file: SourceFile, class: &str) -> Asked {
+    let all = included_files(db, file).iter().map(|file| in_file(db, *file, class));
+    all.max().unwrap_or_default()
+}
+
+fn in_file(db: &dyn Db, file: SourceFile, class: &str) -> Asked {
     let text = file.text(db);
     if !text.contains("align") {
-        return None;
+        return Asked::Nothing;
     }
     let tokens = code_tokens_of(db, file);
     let word = |at: usize| tokens.get(at).map_or("", |t: &lex::Token| t.text(&text));
-    let mut largest = None;
+    let mut largest = Asked::Nothing;
     for name in (0..tokens.len()).filter(|at| word(*at) == class) {
         let Some(head) = head_of(&word, name) else { continue };
         let mut depth = 0u32;
@@ -34,7 +44,8 @@ fn in_file(db: &dyn Db, file: SourceFile, class: &str) -> Option<u64> {
                 ";" if depth == 0 => break,
                 "alignas" | "__align__" | "aligned" | "__aligned__" if word(at + 1) == "(" => {
                     let number = word(at + 2).trim_end_matches(['u', 'U', 'l', 'L']).parse().ok();
-                    largest = largest.max(number);
+                    let number = number.filter(|_| word(at + 3) == ")");
+                    largest = largest.max(number.map_or(Asked::NotKnown, Asked::Bytes));
                 }
                 _ => {}
             }

@@ -8,7 +8,7 @@ use crate::edit::names::Names;
 use crate::edit::names::untaken;
 use crate::edit::names::words_with_macros;
 use crate::edit::style;
-use crate::facts::alignment::{MOST_ALIGNED, aligned_to};
+use crate::facts::alignment::{Asked, MOST_ALIGNED, asked_of};
 use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
 use gridfuse_analysis::base::db::{Db, SourceFile};
@@ -633,7 +633,7 @@ fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(
         },
         [one] if one.is_enum => Ok(()),
         [one] if one.nontrivial => Err(format!("has the type `{short}`, whose copying may run code")),
-        [_] if aligned_to(db, file, key).is_some_and(|bytes| bytes > MOST_ALIGNED) => Err(format!(
+        [_] if matches!(asked_of(db, file, key), Asked::Bytes(bytes) if bytes > MOST_ALIGNED) => Err(format!(
             "has the type `{short}`, which is aligned to more than {MOST_ALIGNED} bytes"
         )),
         [one] if short.contains('<') => {

@@ -49,6 +49,7 @@ pub(crate) mod room;
 pub(crate) mod shared_room;
 pub(crate) mod silent_stores;
 pub(crate) mod site;
+pub(crate) mod sizes;
 pub(crate) mod surface;
 pub(crate) mod surroundings;
 pub(crate) mod swapped;

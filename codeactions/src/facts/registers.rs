@@ -10,7 +10,7 @@ use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::{Body, ExprKind, StmtKind, Storage, Type, body};
 
 use crate::facts::calls::{VECTORS, is_plain_name};
-use crate::facts::room::size_of;
+use crate::facts::sizes::size_of;
 
 /// A loop is unrolled by this factor, mostly, and then there is so much of what is in it at a time.
 const UNROLLED: u64 = 4;

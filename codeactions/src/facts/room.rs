@@ -5,10 +5,9 @@ use gridfuse_analysis::hir::Type;
 use gridfuse_analysis::hir::included::included_files;
 
 use crate::edit::argument::named;
-use crate::facts::calls;
 use crate::facts::child::Child;
-use crate::facts::ctype;
 use crate::facts::site::Site;
+use crate::facts::sizes::size_of;
 
 /// What `gridfuse::arena_for` gives a thread by default.
 const DEFAULT_BYTES: u64 = 64;
@@ -133,39 +132,4 @@ fn size_of_all(fields: &[&Type], unknown: Option<u64>) -> Option<u64> {
         alignment = alignment.max(align);
     }
     Some(bytes.next_multiple_of(alignment))
-}
-
-/// Size and alignment of a type.
-pub fn size_of(ty: &Type) -> Option<(u64, u64)> {
-    if ty.pointers > 0 {
-        return Some((8, 8));
-    }
-    if !ty.array.is_empty() || ty.complex {
-        return None;
-    }
-    let base = ctype::normalize(&ty.base);
-    let scalar = |name: &str| {
-        Some(match name {
-            "bool" | "char" | "signed char" | "unsigned char" | "uchar" => 1,
-            "short" | "unsigned short" | "ushort" => 2,
-            "int" | "unsigned int" | "uint" | "float" => 4,
-            "long" | "unsigned long" | "ulong" | "long long" | "unsigned long long" | "longlong" | "ulonglong"
-            | "double" | "size_t" | "int64_t" | "uint64_t" | "ptrdiff_t" | "cudaStream_t" => 8,
-            _ => return None,
-        })
-    };
-    if let Some(size) = scalar(&base) {
-        return Some((size, size));
-    }
-    if base == "dim3" {
-        return Some((12, 4));
-    }
-    let count = base.chars().last()?.to_digit(10)?;
-    if !calls::VECTORS.contains(&base.as_str()) {
-        return None;
-    }
-    let part = scalar(base.get(..base.len() - 1)?)?;
-    let size = part * u64::from(count);
-    // A vector of three is aligned as its parts.
-    Some((size, if count == 3 { part } else { size.min(16) }))
 }

@@ -1,13 +1,14 @@
 //! How much shared memory a block has left for what a rewrite puts there.
 
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::Found;
-use gridfuse_analysis::facts::launch::constant_value;
-use gridfuse_analysis::hir::{Binding, Storage, Type};
+use gridfuse_analysis::hir::{Binding, Storage};
 
 use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::facts::cluster::Function;
-use crate::facts::room::size_of;
+use crate::facts::site::function_around;
+use crate::facts::sizes::{at_most, of_variable};
 
 /// Static shared memory that a block may have, in bytes, less what alignment may take.
 const STATIC_BYTES: u64 = 48 * 1024 - 208;
@@ -22,11 +23,11 @@ pub enum Needed {
 }
 
 impl Needed {
-    /// `fixed` bytes and `times` the parameters of these types, as they stand in a struct of the kernel's.
-    pub fn for_parameters<'t>(fixed: u32, times: u32, types: impl IntoIterator<Item = &'t Type>) -> Needed {
+    /// `fixed` bytes and `times` the parameters of a kernel, as they stand in a struct of its own.
+    pub fn for_parameters(fixed: u32, times: u32, kernel: &Function<'_>) -> Needed {
         let mut needed = Needed::Bytes(fixed);
-        for ty in types {
-            let size = if ty.reference { None } else { size_of(ty) };
+        for parameter in &kernel.body.params {
+            let size = at_most(kernel, &kernel.body.binding(*parameter).ty);
             // Each is aligned to 16 bytes at most.
             let bytes = size.map_or(16, |(size, _)| u32::try_from(size).unwrap_or(u32::MAX).max(16));
             needed = needed.and(bytes.saturating_mul(times), size.is_some());
@@ -50,7 +51,7 @@ pub fn enough(function: &Function<'_>, needed: Needed, used: &[Found]) -> Option
         Needed::Bytes(bytes) => STATIC_BYTES.checked_sub(u64::from(bytes)),
         Needed::AtLeast(_) => None,
     };
-    let fits = || Some(of_kernel(function, used)? <= left?);
+    let fits = || Some(static_bytes(function, used)? <= left?);
     if fits() == Some(true) {
         return None;
     }
@@ -64,17 +65,41 @@ pub fn enough(function: &Function<'_>, needed: Needed, used: &[Found]) -> Option
     }))
 }
 
-/// Bytes of the shared variables of a kernel. `None`: not known, or others come on top: those of the file, of functions that it calls, or
-/// what the host asks for.
-fn of_kernel(function: &Function<'_>, used: &[Found]) -> Option<u64> {
+/// Bytes of the `__shared__` variables of fixed size of a kernel and of the functions that it calls. `used` are the places where one of them
+/// uses some. `None`: not known, or others come on top: those of the file, or what the launch asks for.
+pub fn static_bytes(function: &Function<'_>, used: &[Found]) -> Option<u64> {
+    let mut callees: Vec<Function<'_>> = Vec::new();
+    for found in used {
+        if is_in(function, found.place) || callees.iter().any(|callee| is_in(callee, found.place)) {
+            continue;
+        }
+        let callee = function_around(function.db, found.place)?;
+        // Each instance of a template has variables of its own.
+        if !callee.signature(function.db).scope_names.is_empty() {
+            return None;
+        }
+        callees.push(Function::new(function.db, callee));
+    }
+    std::iter::once(function).chain(&callees).try_fold(0u64, |sum, one| {
+        let own: Vec<&Found> = used.iter().filter(|found| is_in(one, found.place)).collect();
+        sum.checked_add(own_bytes(one, &own)?)
+    })
+}
+
+fn is_in(function: &Function<'_>, place: FileRange) -> bool {
+    let end = function.start + function.item.text(function.db).len() as u32;
+    function.file == place.file && function.start <= place.range.start && place.range.end <= end
+}
+
+/// Bytes of the variables that a function declares; `None` where it uses others, too.
+fn own_bytes(function: &Function<'_>, used: &[&Found]) -> Option<u64> {
     let shared = |binding: &&Binding| matches!(binding.storage, Storage::Shared | Storage::ExternShared);
     let variables: Vec<&Binding> = function.body.bindings.iter().filter(shared).collect();
-    let declared = |found: &Found| {
-        found.place.file == function.file
-            && variables.iter().any(|variable| {
-                let declaration = variable.decl_span.shift(function.start);
-                declaration.start <= found.place.range.start && found.place.range.end <= declaration.end
-            })
+    let declared = |found: &&Found| {
+        variables.iter().any(|variable| {
+            let declaration = variable.decl_span.shift(function.start);
+            declaration.start <= found.place.range.start && found.place.range.end <= declaration.end
+        })
     };
     if !used.iter().all(declared) {
         return None;
@@ -82,19 +107,6 @@ fn of_kernel(function: &Function<'_>, used: &[Found]) -> Option<u64> {
     variables.iter().try_fold(0u64, |sum, variable| {
         let bytes = of_variable(function, variable).filter(|_| variable.storage == Storage::Shared)?;
         // Each may begin at a multiple of 16.
-        sum.checked_add(bytes.next_multiple_of(16))
+        sum.checked_add(bytes.checked_next_multiple_of(16)?)
     })
-}
-
-fn of_variable(function: &Function<'_>, variable: &Binding) -> Option<u64> {
-    let element = Type {
-        array: Vec::new(),
-        ..variable.ty.clone()
-    };
-    let mut bytes = size_of(&element)?.0;
-    for extent in &variable.ty.array {
-        let count = constant_value(function.db, function.item, &function.body, (*extent)?)?;
-        bytes = bytes.checked_mul(u64::try_from(count).ok()?)?;
-    }
-    Some(bytes)
 }

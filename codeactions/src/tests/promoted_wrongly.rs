@@ -288,25 +288,40 @@ fn macros_that_use_an_argument_twice() {
     rewrite("promote-overlap", &text).has(&["return MAX(static_cast<int>(tile + 1), 1) < n;"]);
 }
 
-/// Room in shared memory is assumed where functions that a kernel calls have some, where arguments are objects, and where little is left.
+/// Room in shared memory is assumed where little is left, or where it isn't known how much is used: what functions that a kernel calls have
+/// counts, and so do objects among its arguments.
 #[test]
 fn room_in_shared_memory() {
     let to_spare = |result: &Rewritten| {
         let texts = result.assumes.iter().filter(|a| a.contains("to spare"));
         texts.cloned().collect::<Vec<String>>()
     };
-    let front = "struct Big { int v[100]; };\n__device__ int big(int v) { __shared__ int b[9]; b[threadIdx.x % 9] = v; return b[0]; }";
+    let front = "struct Big { int v[100]; };\nstruct alignas(256) Lines { char v[100]; };\nconst int N = 4;\n\
+                 struct Named { int v[N]; };\nstruct alignas(N * 4) Asked { int v; };\n\
+                 __device__ int big(int v) { __shared__ int b[9]; b[threadIdx.x % 9] = v; return b[0]; }\n\
+                 __device__ int huge(int v) { __shared__ int b[12200]; b[threadIdx.x % 9] = v; return b[0]; }\n\
+                 __device__ int lines(int v) { __shared__ Lines b[180]; b[0].v[0] = v; return b[0].v[0]; }\n\
+                 template <class T> __device__ int any(T v) { __shared__ T b[9]; b[threadIdx.x % 9] = v; return b[0]; }";
     let program = |parameters: &str, first: &str| walk(front, parameters, first, "tile < 3", "tile + 1, h + 1");
-    assert_eq!(to_spare(&rewrite("promote", &program("", ""))), Vec::<String>::new());
-    let callee = rewrite("promote", &program("", "h += big(n);"));
-    assert_eq!(
-        to_spare(&callee),
-        ["a block of `walk` has 160 bytes of shared memory to spare"]
-    );
-    let object = rewrite("promote", &program("Big all", ""));
+    let bytes = ["a block of `walk` has 160 bytes of shared memory to spare"];
+    let nothing: [&str; 0] = [];
+    for (first, expected) in [
+        ("", &nothing[..]),
+        ("h += big(n);", &nothing),
+        ("h += big(n) + big(2);", &nothing),
+        ("h += huge(n);", &bytes),
+        ("h += lines(n);", &nothing),
+        ("h += lines(n) + big(n); __shared__ Lines more[11];", &bytes),
+        ("h += any(n) + any(2u);", &bytes),
+    ] {
+        assert_eq!(to_spare(&rewrite("promote", &program("", first))), expected, "{first}");
+    }
+    assert_eq!(to_spare(&rewrite("promote", &program("Big all", ""))), nothing);
     let text =
         "a block of `walk` has 192 bytes, and room for the classes among its arguments, of shared memory to spare";
-    assert_eq!(to_spare(&object), [text]);
+    for object in ["Named all", "Asked all"] {
+        assert_eq!(to_spare(&rewrite("promote", &program(object, ""))), [text], "{object}");
+    }
     for (bytes, assumed) in [(48 * 1024 - 600, 0), (48 * 1024 - 400, 1)] {
         let first = format!("__shared__ char rest[{bytes}]; rest[0] = n;");
         assert_eq!(

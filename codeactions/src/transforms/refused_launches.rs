@@ -1,12 +1,16 @@
 //! Launches that CUDA refuses, and whose grids would run all the same once they aren't launches any more.
 
+use gridfuse_analysis::facts::effects::effects;
+
 use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::edit::builder::EditBuilder;
 use crate::emit::launch_bounds;
 use crate::facts::child::Child;
+use crate::facts::cluster::Function;
+use crate::facts::shared_room::static_bytes;
 use crate::facts::site::Site;
-use crate::transforms::fission::{constant_bytes, static_shared_bytes};
+use crate::transforms::fission::constant_bytes;
 
 /// Shared memory that any launch may have, in bytes; more has to be asked for by the host (CUDA C++ Programming Guide, "Shared Memory" of each
 /// compute capability).
@@ -24,7 +28,12 @@ fn assume_shared_memory(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuild
     let Some(shared) = &site.facts.shared else { return };
     let fits = || {
         let dynamic = constant_bytes(site, shared.expr)?;
-        Some(dynamic == 0 || dynamic.checked_add(static_shared_bytes(child)?)? <= SHARED_BYTES)
+        if dynamic == 0 {
+            return Some(true);
+        }
+        let found = effects(child.db, child.item);
+        let fixed = static_bytes(&Function::new(child.db, child.item), &found.shared)?;
+        Some(found.unknown.is_empty() && dynamic.checked_add(fixed)? <= SHARED_BYTES)
     };
     if fits() == Some(true) {
         return;

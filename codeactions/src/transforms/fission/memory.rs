@@ -1,13 +1,13 @@
 //! How much local memory a block takes when one thread runs it.
 
 use gridfuse_analysis::facts::launch::constant_value;
-use gridfuse_analysis::hir::{BinOp, Binding, BindingId, Body, ExprId, ExprKind, Storage};
+use gridfuse_analysis::hir::{BinOp, Binding, BindingId, Body, ExprId, ExprKind, Storage, Type};
 
 use super::layout::Layout;
 use super::{BlockThreads, Reason, reason};
 use crate::facts::child::Child;
-use crate::facts::ctype;
 use crate::facts::site::Site;
+use crate::facts::sizes::{size_of, size_of_name};
 
 /// Sizes of the arrays.
 #[derive(Debug)]
@@ -88,13 +88,7 @@ impl Sizes {
     }
 }
 
-/// Bytes of the `__shared__` variables of fixed size of a child, those of functions that it calls not among them. `None`: not known.
-pub fn static_shared_bytes(child: &Child<'_>) -> Option<u64> {
-    let shared = child.body.bindings.iter().filter(|b| b.storage == Storage::Shared);
-    shared.map(|variable| size(child, variable)).sum()
-}
-
-/// Bytes of a variable, all elements of an array included.
+/// Bytes of a variable of numbers or pointers, all elements of an array included.
 fn size(child: &Child<'_>, variable: &Binding) -> Option<u64> {
     let mut total = bytes_of(variable)?;
     for extent in &variable.ty.array {
@@ -106,14 +100,14 @@ fn size(child: &Child<'_>, variable: &Binding) -> Option<u64> {
 
 /// Bytes of one element.
 fn bytes_of(variable: &Binding) -> Option<u64> {
-    let ty = &variable.ty;
-    if ty.reference || ty.complex {
+    if variable.ty.reference {
         return None;
     }
-    if ty.pointers > 0 {
-        return Some(8);
-    }
-    bytes_of_type(&ty.base)
+    let element = Type {
+        array: Vec::new(),
+        ..variable.ty.clone()
+    };
+    Some(size_of(&element)?.0)
 }
 
 /// The value of an expression of the launch that is made of constants and sizes of types: `64 * sizeof(float)`.
@@ -124,7 +118,7 @@ pub fn constant_bytes(site: &Site<'_>, expr: ExprId) -> Option<u64> {
         ExprKind::Binary(BinOp::Add, a, b) => constant_bytes(site, *a)?.checked_add(constant_bytes(site, *b)?),
         ExprKind::SizeOf if !site.body.expr(expr).from_macro => {
             let source = site.expr_source(expr).trim().strip_prefix("sizeof")?.trim();
-            bytes_of_type(source.strip_prefix('(')?.strip_suffix(')')?)
+            Some(size_of_name(source.strip_prefix('(')?.strip_suffix(')')?)?.0)
         }
         _ => u64::try_from(constant_value(site.db, site.parent, &site.body, expr)?).ok(),
     }
@@ -132,33 +126,5 @@ pub fn constant_bytes(site: &Site<'_>, expr: ExprId) -> Option<u64> {
 
 /// A number, or a vector of numbers.
 pub(super) fn is_number(base: &str) -> bool {
-    bytes_of_type(base).is_some()
-}
-
-/// Bytes of a type of the language's or CUDA's own.
-fn bytes_of_type(base: &str) -> Option<u64> {
-    let name = ctype::normalize(base);
-    let plain = |name: &str| {
-        Some(match name {
-            "bool" | "char" | "signed char" | "unsigned char" => 1,
-            "short" | "unsigned short" | "half" | "__half" => 2,
-            "int" | "unsigned int" | "float" | "half2" | "__half2" => 4,
-            "long" | "unsigned long" | "long long" | "unsigned long long" | "double" | "size_t" | "ptrdiff_t"
-            | "int64_t" | "uint64_t" | "intptr_t" | "uintptr_t" | "clock_t" => 8,
-            _ => return None,
-        })
-    };
-    if let Some(size) = plain(&name) {
-        return Some(size);
-    }
-    // CUDA's vectors: `float4`.
-    let count = u64::from(name.chars().last()?.to_digit(10).filter(|n| (1..=4).contains(n))?);
-    let element = match name.get(..name.len() - 1)? {
-        "char" | "uchar" => 1,
-        "short" | "ushort" => 2,
-        "int" | "uint" | "float" => 4,
-        "long" | "ulong" | "longlong" | "ulonglong" | "double" => 8,
-        _ => return None,
-    };
-    Some(element * count)
+    size_of_name(base).is_some()
 }

@@ -23,7 +23,7 @@ use crate::api::refusal::Reason;
 use crate::facts::child::Child;
 
 pub use emit::SerialNames;
-pub use memory::{constant_bytes, static_shared_bytes};
+pub use memory::constant_bytes;
 
 use layout::Layout;
 use memory::Sizes;

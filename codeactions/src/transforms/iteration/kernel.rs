@@ -294,9 +294,9 @@ impl<'db> Iteration<'db> {
         }
         read_only::refuse(self, all, writes, &found, refusals, edit);
         // The arguments, twice or once with what a block of the loop is at.
-        let types = kernel.body.params.iter().map(|p| &kernel.body.binding(*p).ty);
-        let needed = Needed::for_parameters(96, 2, types);
-        if let Some(reason) = shared_room::enough(&Function::new(db, item), needed, &found.shared) {
+        let function = Function::new(db, item);
+        let needed = Needed::for_parameters(96, 2, &function);
+        if let Some(reason) = shared_room::enough(&function, needed, &found.shared) {
             edit.assume(reason);
         }
         let of_user = |m: &FileRange| !is_header(db, m.file);

@@ -74,8 +74,7 @@ pub fn promote(mut draft: Draft<'_>, promotion: &Promotion) -> Result<SourceEdit
         running.assumes.iter().cloned().for_each(|reason| edit.assume(reason));
     }
     // The number of the link, and its arguments twice.
-    let body = &chain.function.body;
-    let needed = Needed::for_parameters(32, 2, body.params.iter().map(|p| &body.binding(*p).ty));
+    let needed = Needed::for_parameters(32, 2, &chain.function);
     let used = &effects(db, chain.function.item).shared;
     if let Some(reason) = shared_room::enough(&chain.function, needed, used) {
         edit.assume(reason);
