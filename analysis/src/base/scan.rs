@@ -1,5 +1,7 @@
 //! Reading C++ byte by byte: where comments, literals, words and directives end.
 
+use std::borrow::Cow;
+
 /// Blanks bytes; newlines stay.
 pub(crate) fn blank(out: &mut [u8], start: usize, end: usize) {
     for byte in &mut out[start..end] {
@@ -89,6 +91,34 @@ pub(crate) fn end_of_block_comment(bytes: &[u8], at: usize) -> usize {
         next += 1;
     }
     bytes.len()
+}
+
+/// A name, a type or a head without comments and ends of lines that go on; a blank stands for a comment.
+pub(crate) fn without_comments(text: &str) -> Cow<'_, str> {
+    if !text.contains("/*") && !text.contains("//") && !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let bytes = text.as_bytes();
+    let (mut out, mut kept, mut at) = (String::new(), 0, 0);
+    while at < bytes.len() {
+        let (end, instead) = match &bytes[at..] {
+            [b'/', b'*', ..] => (end_of_block_comment(bytes, at), " "),
+            [b'/', b'/', ..] => (end_of_line_comment(bytes, at), " "),
+            _ => match behind_splice(bytes, at) {
+                Some(behind) => (behind, ""),
+                None => {
+                    at += 1;
+                    continue;
+                }
+            },
+        };
+        // Both begin with a byte of ASCII, so nothing is cut in the middle of a character.
+        out.push_str(text.get(kept..at).unwrap_or(""));
+        out.push_str(instead);
+        (kept, at) = (end, end);
+    }
+    out.push_str(text.get(kept..).unwrap_or(""));
+    Cow::Owned(out)
 }
 
 /// One past the string literal that begins at `at`; an unclosed one ends with its line.

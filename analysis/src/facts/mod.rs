@@ -14,6 +14,7 @@ pub mod hidden;
 pub mod launch;
 pub(crate) mod named;
 mod overloads;
+pub(crate) mod plain_operands;
 pub(crate) mod runtime_calls;
 pub mod streams;
 pub mod uniformity;

@@ -20,6 +20,7 @@ use crate::base::words::words;
 use crate::hir::items::{FunctionItem, FunctionText, items};
 use crate::hir::macros::function_macros;
 use crate::hir::made_words::{MadeWord, made_between, made_in};
+use crate::hir::named_in_strings::LOOK_UP;
 use crate::hir::names::unqualified;
 use crate::hir::outline::{item_tree, outline_in_text};
 use crate::hir::settled::{patched_items, settled_rest};
@@ -142,14 +143,15 @@ pub(crate) fn names_in_text(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Word
     words.filter(|word| names.contains(word)).collect()
 }
 
-/// Unqualified names of all functions of the workspace.
+/// Unqualified names of all functions of the workspace, and of those that look kernels up.
 #[salsa::tracked]
 fn function_names(db: &dyn Db) -> WordSet {
     let Some(workspace) = Workspace::try_get(db) else {
         return WordSet::default();
     };
     let files = workspace.files(db);
-    files.values().flat_map(|file| names_in(db, *file)).copied().collect()
+    let own = files.values().flat_map(|file| names_in(db, *file)).copied();
+    own.chain(LOOK_UP.iter().map(|name| Word::new(name))).collect()
 }
 
 /// Whether a function of the workspace has this unqualified name.

@@ -23,6 +23,7 @@ pub mod macros;
 mod made_items;
 mod made_words;
 pub mod mentions;
+mod named_in_strings;
 pub mod names;
 pub mod number_types;
 pub(crate) mod outline;

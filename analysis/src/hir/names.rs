@@ -1,5 +1,7 @@
 //! Qualified names.
 
+use crate::base::scan::without_comments;
+
 /// The template arguments in a list with its brackets, as they are written: `T` and `2` of `<T, 2>`.
 pub fn template_arguments(list: &str) -> Vec<String> {
     let inner = list.trim();
@@ -61,11 +63,11 @@ pub(crate) fn also_stands_for(known: &mut String, target: &str) {
     }
 }
 
-/// `ns::child<N, T>` → `ns::child`; white space removed.
+/// `ns::child<N, T>` → `ns::child`; white space and comments removed.
 pub fn without_template_arguments(text: &str) -> String {
     let mut out = String::new();
     let mut depth = 0u32;
-    for c in text.chars() {
+    for c in without_comments(text).chars() {
         match c {
             '<' => depth += 1,
             '>' => depth = depth.saturating_sub(1),

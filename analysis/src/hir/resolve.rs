@@ -15,6 +15,7 @@ pub use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, FunctionText, GlobalItem, items};
 use crate::hir::macros::function_macros;
 use crate::hir::mentions::{count_mentions, files_mentioning, functions_mentioning, may_declare, places_of};
+use crate::hir::named_in_strings::named_in_strings;
 use crate::hir::names::unqualified;
 use crate::hir::runtime_header::is_runtime_header;
 use crate::hir::scope::hides;
@@ -419,6 +420,13 @@ pub fn declarations_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
     found
 }
 
+/// Whether device code may run a function: its head says so, or that of a declaration of it does. nvcc takes a definition without specifiers
+/// for what the declaration says.
+pub fn runs_on_device<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let says_so = |f: FunctionItem<'db>| f.signature(db).kernel || f.signature(db).device;
+    says_so(function) || declarations_of(db, function).into_iter().any(says_so)
+}
+
 /// The functions that the workspace declares without body, by unqualified name, by the files' paths and then as they stand.
 #[salsa::tracked]
 fn declarations_by_name<'db>(db: &'db dyn Db) -> HashMap<String, Vec<FunctionItem<'db>>> {
@@ -498,8 +506,9 @@ pub(crate) fn is_local_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, las
     body.problems.is_empty() && body.bindings.iter().any(|b| b.name == last) && !body.exprs.iter().any(elsewhere)
 }
 
-/// Places in code (not in comments or strings) where the name of `function` occurs though it is neither its own declaration
-/// or definition nor the callee of a launch that was found: a function pointer, a macro's body, `cudaLaunchKernel`.
+/// Places in code (not in comments) where the name of `function` occurs though it is neither its own declaration or definition nor the
+/// callee of a launch that was found: a function pointer, a macro's body, `cudaLaunchKernel`. In strings, where kernels are looked up by
+/// their names.
 pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FileRange> {
     let last = unqualified(function.name(db));
     let mut known: HashMap<SourceFile, Vec<TextRange>> = HashMap::new();
@@ -536,6 +545,7 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
             }
         }
     }
+    found.extend(named_in_strings(db, function));
     found
 }
 
@@ -571,7 +581,10 @@ pub fn only_known_launches<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> b
         count_mentions(db, *file, last) != declared.count() + launched.get(file).map_or(0, HashSet::len)
     });
     // Local variables may have that name.
-    !elsewhere || other_mentions(db, kernel).is_empty()
+    match elsewhere {
+        true => other_mentions(db, kernel).is_empty(),
+        false => named_in_strings(db, kernel).is_empty(),
+    }
 }
 
 /// Whether a function may launch: brackets of a launch stand in its text, or in that of a macro that it uses.

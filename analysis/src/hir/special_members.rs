@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use crate::base::fields;
 use crate::base::preprocess::Specifiers;
+use crate::base::scan::without_comments;
 use crate::hir::library::known;
 
 /// What the constructors of a class do.
@@ -75,7 +76,7 @@ pub(super) fn is_conversion(member: Node<'_>, source: &str) -> bool {
     }
     let body = member.child_by_field_id(fields::BODY.id());
     let end = body.map_or(member.end_byte(), |body| body.start_byte());
-    let head = source.get(member.start_byte()..end).unwrap_or("");
+    let head = without_comments(source.get(member.start_byte()..end).unwrap_or(""));
     let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
     head.match_indices("operator").any(|(at, operator)| {
         let (before, behind) = (head.get(..at), head.get(at + operator.len()..));

@@ -17,6 +17,7 @@ use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 use crate::emit::launchpad::{self, Listed};
 use crate::emit::target;
+use crate::facts::by_device;
 use crate::facts::calls;
 use crate::facts::cluster::ARENA;
 use crate::facts::cluster::{Cluster, Function, refuse_own_head};
@@ -298,7 +299,7 @@ pub fn nest<'db>(
         };
         for id in launch_sites_of(db, kernel) {
             let Ok(host) = Site::new(db, id) else { continue };
-            if host.parent.signature(db).kernel || host.parent.signature(db).device {
+            if by_device::is_made_by_device(&host) {
                 continue;
             }
             let room = Room {
@@ -335,10 +336,8 @@ fn refuse_host_launch(
     parent_body: &Body,
     refusals: &mut Refusals,
 ) {
-    let db = host.db;
     let here = Some(host.here());
-    let signature = host.parent.signature(db);
-    if signature.kernel || signature.device {
+    if by_device::is_made_by_device(host) {
         refusals.add(
             format!(
                 "`{}` launches `{name}` from the device, where no arena can be made",

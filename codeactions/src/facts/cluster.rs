@@ -16,7 +16,9 @@ use gridfuse_analysis::facts::effects::{OWN_HEAD, effects};
 use gridfuse_analysis::facts::launch::{Child, LaunchId, launches, statement_places};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{declarations_of, functions_in, functions_named, launch_sites_of, may_launch};
+use gridfuse_analysis::hir::resolve::{
+    declarations_of, functions_in, functions_named, launch_sites_of, may_launch, runs_on_device,
+};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
@@ -195,7 +197,7 @@ impl<'db> Cluster<'db> {
                 todo.extend(launching_callees(db, item));
                 if function.batch().is_none() {
                     let device = launch_sites_of(db, item).into_iter().map(|id| id.function);
-                    todo.extend(device.filter(|f| f.signature(db).kernel || f.signature(db).device));
+                    todo.extend(device.filter(|f| runs_on_device(db, *f)));
                 }
             } else {
                 refuse_function(&function, refusals);

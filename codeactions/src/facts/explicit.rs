@@ -40,16 +40,32 @@ fn in_file(db: &dyn Db, file: SourceFile) -> Explicit {
     }
     let tokens = lex::code_tokens_of(db, file);
     let mut found = Explicit::default();
-    for (index, _) in tokens
+    for (index, token) in tokens
         .iter()
         .enumerate()
         .filter(|(_, token)| token.text(&text) == "explicit")
     {
         found.any = true;
+        // In front of what a macro stands isn't known.
+        found.conversion |= is_in_directive(&text, token.start);
         // A constructor has its parameters in brackets, and a body or a semicolon, before another member can come.
         let head = tokens.iter().skip(index + 1).map(|token| token.text(&text));
         let mut head = head.take_while(|word| !matches!(*word, ";" | "{" | "}"));
         found.conversion |= head.any(|word| word == "operator");
     }
     found
+}
+
+/// The line, with those that it goes on from, begins with `#`.
+fn is_in_directive(text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or("");
+    let mut lines = before.split('\n').rev();
+    let mut line = lines.next().unwrap_or("");
+    for earlier in lines {
+        if !earlier.trim_end().ends_with('\\') {
+            break;
+        }
+        line = earlier;
+    }
+    line.trim_start().starts_with('#') || line.trim_start().starts_with("%:")
 }

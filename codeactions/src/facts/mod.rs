@@ -4,6 +4,7 @@ pub(crate) mod alignment;
 pub mod allocations;
 pub(crate) mod barriers;
 pub(crate) mod builtin_objects;
+pub(crate) mod by_device;
 pub(crate) mod called_again;
 pub(crate) mod calls;
 pub(crate) mod checked_calls;

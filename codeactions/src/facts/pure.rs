@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::facts::effects::is_pure;
 use gridfuse_analysis::facts::hidden::{Hidden, hidden, may_run_unseen};
-use gridfuse_analysis::facts::uniformity::{Level, class_changes, variables_of_place};
+use gridfuse_analysis::facts::uniformity::{Level, class_changes, runs_code_of_no_name, variables_of_place};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::reference_names::may_hold_a_reference;
@@ -340,6 +340,7 @@ impl Top<'_, '_> {
         let there = |binding: BindingId| body.params.iter().position(|p| *p == binding).is_some_and(self.has);
         let unlowered = || named_unlowered(*db, *item, body.expr(expr).span);
         self.is_made_of_known(expr)
+            && !runs_code_of_no_name(*db, *item, expr)
             && unlowered().into_iter().all(|(binding, _)| there(binding))
             && moved::another_meaning(function, expr, Spot::top(function)).is_none()
     }

@@ -10,7 +10,7 @@ use gridfuse_analysis::hir::extents::functions_near;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::library::{Does, library};
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_in, is_made_by_macros};
+use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_in, is_made_by_macros, runs_on_device};
 use gridfuse_analysis::hir::stream_ordered::Operation;
 use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
@@ -239,7 +239,7 @@ impl<'db> Site<'db> {
         // Under `#ifdef __CUDA_ARCH__` it is the device's alone.
         let before = self.source(Span::new(0, self.facts.span.start));
         let for_device = lex::identifiers(before).any(|word| word == "__CUDA_ARCH__");
-        if signature.host && signature.device && !signature.kernel && !for_device {
+        if signature.host && runs_on_device(self.db, self.parent) && !signature.kernel && !for_device {
             refusals.add(
                 format!(
                     "`{}` is a function of the host, too, and what it launches the host may launch as well",

@@ -57,6 +57,48 @@ fn in_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(Bindin
             }
         }
     }
+    found.extend(in_blanked_attributes(db, function, body));
+    found
+}
+
+/// Attributes that masking blanks together with their arguments, which may name variables: `__attribute__((aligned(sizeof(v))))`.
+const BLANKED: [&str; 3] = ["__attribute__", "__align__", "__declspec"];
+
+/// What such attributes name, as the file has them.
+fn in_blanked_attributes(db: &dyn Db, function: FunctionItem<'_>, body: &Body) -> Vec<(BindingId, Span)> {
+    let (masked, file) = (function.text(db), function.file(db).text(db));
+    let start = function.start(db) as usize;
+    let code = file.get(start..start + masked.len()).unwrap_or("");
+    if !BLANKED.iter().any(|attribute| code.contains(attribute)) {
+        return Vec::new();
+    }
+    let tokens = lex::code_tokens(code);
+    let mut found = Vec::new();
+    let mut named: Vec<BindingId> = Vec::new();
+    let mut depth = 0u32;
+    for (index, token) in tokens.iter().enumerate() {
+        let word = token.text(code);
+        let at = Span::new(token.start as u32, token.end as u32);
+        // An attribute in front of a statement belongs to what follows it.
+        if depth == 0 {
+            found.extend(named.drain(..).map(|binding| (binding, at)));
+        }
+        let opens = depth > 0
+            || index
+                .checked_sub(1)
+                .is_some_and(|before| BLANKED.contains(&tokens[before].text(code)));
+        match word {
+            "(" if opens => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ if depth > 0 && token.kind == TokenKind::Word => {
+                if let Some(binding) = variable_at(body, word, at.start) {
+                    found.push((binding, at));
+                    named.push(binding);
+                }
+            }
+            _ => {}
+        }
+    }
     found
 }
 

@@ -11,7 +11,7 @@ use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::resolve::{functions_named, runs_on_device};
 use gridfuse_analysis::hir::special_members::Constructors;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
@@ -178,8 +178,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         let mut changed = false;
         for function in &items(db, *file).functions {
             complete |= function.name(db) == "main" && function.has_body(db);
-            let signature = function.signature(db);
-            if !function.has_body(db) || !(signature.kernel || signature.device) {
+            if !function.has_body(db) || !runs_on_device(db, *function) {
                 continue;
             }
             let device = Device {

@@ -52,6 +52,41 @@ void run(int* a, int* b, int n) {{ parent<<<1, 1>>>(a, b, n); }}
         let destroys = format!("struct View {{ int* p; {head} ~View() {{ p[1] = p[0]; }} }};");
         assert!(stays(&destroys, "View v{a};", ""), "{destroys}");
     }
+    // Comments are no part of a name.
+    for comment in ["/* the number */", "// the number\n", "/**/ \\\n"] {
+        let converts = format!("struct View {{ int* p; __device__ operator {comment} int() const {{ return *p; }} }};");
+        assert!(stays(&converts, "View v{a + 5};", "int k = v;"), "{converts}");
+        let shifts = format!(
+            "struct View {{ int* p; }};\n__device__ int operator {comment} << (const View& v, int k) {{ return *v.p << k; }}"
+        );
+        assert!(stays(&shifts, "View v{a + 5};", "int k = v << 1;"), "{shifts}");
+    }
+    // Objects of the file have no name of a class where they are used.
+    let view = "struct View { int* p; __device__ operator int() const { return *p; } };\nstruct Config { View view; };\nusing Other = View;";
+    for memory in ["__constant__", "__device__", "__managed__", "extern __constant__"] {
+        for (object, reads) in [
+            ("View seen;", "int k = seen;"),
+            ("View seen;", "int k = -seen;"),
+            ("View seen[2];", "int k = seen[1];"),
+            ("Other seen;", "int k = 1 + seen;"),
+            ("Config seen;", "int k = seen.view;"),
+            ("View seen;", "if (n) { int seen = 3; b[1] = seen; } int k = seen;"),
+        ] {
+            let front = format!("{view}\n{memory} {object}");
+            assert!(stays(&front, "", reads), "{front} {reads}");
+        }
+    }
+    let copies =
+        "struct View { int v; View() = default; __host__ __device__ View(const View& o) : v(*(const int*)o.v) {} };";
+    for copy in [
+        "auto k = seen;",
+        "decltype(seen) k = seen;",
+        "auto k = n ? seen : seen;",
+    ] {
+        assert!(stays(&format!("{copies}\n__constant__ View seen;"), "", copy), "{copy}");
+    }
+    let own = format!("{view}\n__constant__ View seen;");
+    assert!(!stays(&own, "int seen = n;", "int k = seen;"));
 }
 
 /// A cast may take a conversion that an argument doesn't take.
@@ -64,6 +99,11 @@ fn explicit_conversions() {
     };
     let sums = |class: &str| passes(class, "Number{before + total})");
     refused(&["promote"], &sums(class), "may use an explicit conversion");
+    let by_macro = format!(
+        "#define DEV_EXPLICIT __host__ \\\n    __device__ explicit\n{}",
+        class.replace("__device__ explicit", "DEV_EXPLICIT")
+    );
+    refused(&["promote"], &sums(&by_macro), "may use an explicit conversion");
     super::rewrite(
         "promote",
         &sums(

@@ -143,6 +143,15 @@ fn what_may_set_a_field_of_an_object() {
         "Graph g; g.n = n; g.first = first; g.weight = weight;",
     );
     assert_eq!(rewrite(ID, &by_itself).assumes, Vec::<String>::new());
+    // What may be allocated for an object's own fields doesn't hide what the object is made of, or what else sets them.
+    let own = "if (n < 9) { cudaMalloc((void**)&g.first, 4 * n); cudaMalloc((void**)&g.weight, 4 * n); }";
+    let begins = |object: &str, own: &str| {
+        let text = RANK.replace("Graph g{n, first, weight};", object);
+        text.replace(launch, &format!("    {own}\n{launch}"))
+    };
+    let all = "Graph all[] = {{n, first, b}, {n, first, a}};";
+    let known = rewrite(ID, &begins("Graph g; g.n = n;", own));
+    assert_eq!(known.assumes, Vec::<String>::new());
     // A list of one object is a copy of it.
     for list in [
         "Graph g{all[0]};",
@@ -150,24 +159,19 @@ fn what_may_set_a_field_of_an_object() {
         "Graph g; g = {all[0]};",
         "Graph* p = all; Graph g{*p};",
     ] {
-        let text = RANK.replace(
-            "Graph g{n, first, weight};",
-            &format!("Graph all[] = {{{{n, first, b}}, {{n, first, a}}}}; {list}"),
-        );
-        let text = text.replace(
-            launch,
-            &format!("    if (n < 9) cudaMalloc(&g.weight, 4 * n);\n{launch}"),
-        );
+        let text = begins(&format!("{all} {list}"), own);
         refuses(ID, &text, "makes read-only loads by __ldg()");
     }
     // One of several, of which each may hold anything.
-    let looped = RANK
-        .replace(
-            "Graph g{n, first, weight};",
-            "Graph all[] = {{n, first, b}, {n, first, a}};",
-        )
-        .replace(launch, &format!("    for (Graph g : all) {{\n{launch}\n    }}"));
-    refuses(ID, &looped, "makes read-only loads by __ldg()");
+    let each = begins(all, &format!("for (Graph g : all) {{ {own}"));
+    let each = each.replace(launch, &format!("{launch}\n    }}"));
+    refuses(ID, &each, "makes read-only loads by __ldg()");
+    // A pointer to a member, through which any of them is set.
+    let other = "float* other = a; const float* Graph::*field = &Graph::weight;";
+    for set in ["g.*field = other;", "(g).*field = other;"] {
+        let text = begins("Graph g; g.n = n;", &format!("{own} {other} {set}"));
+        refuses(ID, &text, "makes read-only loads by __ldg()");
+    }
 }
 
 /// Two kernels in turn, the first of which has a default template argument in its declaration.

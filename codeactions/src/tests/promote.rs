@@ -210,6 +210,8 @@ fn names_where_nothing_is_evaluated() {
         "int size = sum_of(static_cast<decltype(before)>(n));",
         "int size = width<sizeof(before)>();",
         "alignas(decltype(before)) int zero = 0;",
+        "int zero __attribute__((aligned(sizeof(before)))) = 0;",
+        "__align__(sizeof(before)) int zero = 0;",
         "int size = SIZE;",
     ] {
         let text = format!(

@@ -339,3 +339,26 @@ fn room_in_shared_memory() {
     );
     assert_eq!(to_spare(&rewrite("promote", &file)).len(), 1);
 }
+
+/// Who looks a kernel up by its name launches it with the arguments that it had.
+#[test]
+fn kernels_that_are_looked_up_by_their_names() {
+    let text = walk("", "", "", "tile < 3", "tile + 1, h + 1");
+    let with = |code: &str| format!("{text}void other(void* m, void* out) {{ {code} }}\n");
+    let mentioned = "`walk` is mentioned where it isn't launched";
+    for code in [
+        "cuModuleGetFunction(out, m, \"walk\");",
+        "cuModuleGetFunction(out, m, \"_Z4walkPiiii\");",
+        "const char* name = \"walk\"; cuLibraryGetKernel(out, m, name);",
+        "nvrtcAddNameExpression(m, \"walk\");",
+    ] {
+        refused(&["promote", "promote-lookback"], &with(code), mentioned);
+    }
+    for code in [
+        "print(\"walk\");",
+        "cuModuleGetFunction(out, m, \"walks\"); /* \"walk\" */",
+        "cuModuleGetFunction(out, m, \"_Z5walksPi\");",
+    ] {
+        rewrite("promote", &with(code));
+    }
+}

@@ -25,6 +25,7 @@ use crate::emit::replaced_launch::replace_by_call;
 use crate::emit::split::Split;
 use crate::emit::target;
 use crate::emit::was;
+use crate::facts::by_device;
 use crate::facts::child::Child;
 use crate::facts::cluster::{Function, parameter};
 use crate::facts::instance;
@@ -197,8 +198,7 @@ pub fn entries<'a, 'db>(
 fn refuse_entry(host: &Site<'_>, child: &Child<'_>, runtime: &Runtime, refusals: &mut Refusals) {
     let name = &child.name;
     let here = Some(host.here());
-    let signature = host.parent.signature(host.db);
-    if signature.kernel || signature.device {
+    if by_device::is_made_by_device(host) {
         refusals.add(
             format!(
                 "`{}` launches `{name}` from the device, where no memory can be had for it",

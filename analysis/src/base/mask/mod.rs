@@ -23,6 +23,7 @@ use crate::base::scan::{
     end_of_string, is_raw_prefix, is_word_start, matching, skip_space, word_at,
 };
 use crate::base::span::TextRange;
+use crate::base::words::words;
 use conditionals::Conditionals;
 pub use directives::{Directive, directives};
 
@@ -92,6 +93,17 @@ const WORDS: &[&str] = &[
     "WINAPI",
     "__inline_hint__",
 ];
+
+/// The execution spaces among attributes, as the words that CUDA's headers define for them: `__attribute__((host, device))`.
+fn spaces_in(attributes: &str) -> Vec<String> {
+    let named = words(attributes).filter_map(|word| match word.trim_matches('_') {
+        "global" => Some("__global__"),
+        "device" => Some("__device__"),
+        "host" => Some("__host__"),
+        _ => None,
+    });
+    named.map(str::to_owned).collect()
+}
 
 /// Whether something becomes of a word when a text is masked, macros aside.
 pub(crate) fn is_masked_word(word: &str) -> bool {
@@ -318,6 +330,15 @@ impl Masker<'_> {
             if let Some((open, close)) = arguments() {
                 blank(&mut self.out, open, close + 1);
                 self.at = close + 1;
+                let words = spaces_in(text.get(open..close).unwrap_or(""));
+                if !words.is_empty() {
+                    self.specifiers.push(Specifiers {
+                        start: at as u32,
+                        end: close as u32 + 1,
+                        words,
+                        certain: true,
+                    });
+                }
             }
         } else if word == "__launch_bounds__" {
             if let Some((open, close)) = arguments() {
@@ -376,7 +397,7 @@ fn point(bytes: &[u8], at: usize) -> Point {
 
 /// Whether an attribute makes a function run at the end of a variable's scope: `cleanup(f)`.
 fn runs_at_the_end(attribute: &str) -> bool {
-    crate::base::words::words(attribute).any(|word| matches!(word, "cleanup" | "__cleanup__"))
+    words(attribute).any(|word| matches!(word, "cleanup" | "__cleanup__"))
 }
 
 /// Writes `restrict` in place of a macro that stands for it in any case and has a name which says so. Others read as what they are

@@ -11,7 +11,7 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::callee::{Callee, by_name, callee, is_runtime};
-use crate::facts::hidden::is_plain;
+use crate::facts::plain_operands::is_plain;
 use crate::facts::uniformity::memory::{Class, Places};
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;

@@ -28,6 +28,7 @@ use crate::facts::hidden::runs_unseen;
 use crate::facts::uniformity::{Cause, FunctionUniformity, Level, Uniformity, calls_of, only_known_calls, uniformity};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::resolve_kernel;
+use crate::hir::resolve::runs_on_device;
 pub use crate::hir::resolve::{Child, LaunchId};
 use crate::hir::{Body, ExprId, ExprKind, Launch, Name, StmtKind, body};
 
@@ -177,7 +178,6 @@ fn facts<'db>(
     expr: ExprId,
     launch: &Launch,
 ) -> LaunchFacts<'db> {
-    let signature = function.signature(db);
     let child = match &launch.kernel {
         Some(name) => resolve_kernel(db, function, name, launch.args.len()),
         None => Child::Unknown,
@@ -247,7 +247,7 @@ fn facts<'db>(
         .get(&expr)
         .cloned()
         .unwrap_or_else(unknown_level);
-    let who = if !signature.kernel && !signature.device {
+    let who = if !runs_on_device(db, function) {
         launchers::Who {
             launchers: Launchers::Host,
             turns: false,

@@ -11,7 +11,7 @@ use crate::facts::launch::statement_places;
 use crate::hir::items::FunctionItem;
 use crate::hir::mentions::{files_mentioning, functions_mentioning, places_of};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{is_local_in, may_mean, means_another};
+use crate::hir::resolve::{is_local_in, may_mean, means_another, runs_on_device};
 use crate::hir::{ExprId, ExprKind, body, parameters};
 
 /// What all calls together hand to one parameter.
@@ -48,8 +48,7 @@ pub(crate) fn calls_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
             continue;
         }
         for caller in functions_mentioning(db, *file, name) {
-            let signature = caller.signature(db);
-            if !caller.has_body(db) || !(signature.kernel || signature.device) {
+            if !caller.has_body(db) || !runs_on_device(db, *caller) {
                 continue;
             }
             let calls = &direct(db, *caller).calls;

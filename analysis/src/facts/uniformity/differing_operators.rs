@@ -6,11 +6,14 @@ use super::memory::Places;
 use crate::base::db::{Db, SourceFile};
 use crate::base::words::words;
 use crate::facts::effects::looks_at_the_thread;
-use crate::facts::hidden::{is_plain, symbol_of};
-use crate::hir::ExprId;
+use crate::facts::hidden::{hidden, operator_use, runs_unseen, symbol_of};
+use crate::facts::plain_operands::is_plain;
 use crate::hir::included::included_files;
-use crate::hir::items::{TypeItem, items};
+use crate::hir::items::{FunctionItem, TypeItem, items};
 use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, meaning_in};
+use crate::hir::walk::all_in_expr;
+use crate::hir::{ExprId, ExprKind, Name, body};
 
 /// The operators of the workspace whose result may differ between threads though their operands don't: `+`, `==`; empty for one of which
 /// it isn't known which it is.
@@ -61,6 +64,32 @@ fn differing_classes(db: &dyn Db, file: SourceFile) -> HashSet<String> {
 pub(super) fn made_of_the_thread(places: Places<'_>, ty: &str) -> bool {
     let differing = differing_classes(places.db, places.function.file(places.db));
     !differing.is_empty() && words(&places.alias(ty)).any(|word| differing.contains(word))
+}
+
+/// Whether an expression may have another value for each thread, or at each place, though its operands are the same: a user's operator in it
+/// looks at the number of the thread or does more than compute, or a class's object in it runs something when it is made, copied or
+/// converted.
+pub fn runs_code_of_no_name(db: &dyn Db, function: FunctionItem<'_>, e: ExprId) -> bool {
+    let body = &*body(db, function);
+    let places = Places { db, function, body };
+    let of_type = |ty: &str| runs_unseen(db, function, &places.alias(ty)) || made_of_the_thread(places, ty);
+    let of_object = |e: ExprId| match &body.expr(e).kind {
+        ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
+            Meaning::Global(global) => !global.pointer && of_type(&global.base),
+            _ => false,
+        },
+        _ => {
+            let shape = places.shape(e).filter(|shape| shape.pointers == 0 && shape.dims == 0);
+            shape.is_some_and(|shape| of_type(&shape.base))
+        }
+    };
+    let hidden = hidden(db, function);
+    all_in_expr(body, e).into_iter().any(|part| {
+        let span = body.expr(part).span;
+        hidden.iter().any(|h| !h.anywhere && h.span == span)
+            || operator_use(body, part).is_some_and(|(symbol, operands)| result_may_differ(places, symbol, &operands))
+            || of_object(part)
+    })
 }
 
 /// Whether some operator of the workspace looks at the number of the thread.

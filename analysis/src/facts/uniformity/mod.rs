@@ -30,6 +30,7 @@ use std::sync::Arc;
 
 pub(crate) use callers::{called_recursively, calls_of, only_known_calls};
 pub use changes::{changes_around, immutable_parameter};
+pub use differing_operators::runs_code_of_no_name;
 pub use level::*;
 pub use operators::variables_of_place;
 pub use references::class_changes;

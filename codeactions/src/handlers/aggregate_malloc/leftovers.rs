@@ -10,6 +10,7 @@ use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::body;
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::runs_on_device;
 
 use super::{Allocator, calls};
 use crate::api::refusal::Refusals;
@@ -192,8 +193,7 @@ impl Scan<'_> {
 }
 
 fn is_on_device(db: &dyn Db, function: FunctionItem<'_>) -> bool {
-    let signature = function.signature(db);
-    signature.kernel || signature.device
+    runs_on_device(db, function)
 }
 
 /// Whether a place in a device function is in its body, or in a call that is seen.

@@ -18,6 +18,7 @@ use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 use crate::emit::arena::refuse_to_leave_unseen;
 use crate::emit::target;
+use crate::facts::by_device;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
@@ -217,11 +218,9 @@ fn refuse_other_calls(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusa
 
 /// The first link has to be launched by the host, which gives it memory.
 fn refuse_entry(entry: &Site<'_>, own: &Site<'_>, kernel: FunctionItem<'_>, refusals: &mut Refusals) {
-    let db = entry.db;
     let name = own.parent_name();
     let here = Some(entry.here());
-    let signature = entry.parent.signature(db);
-    if signature.kernel || signature.device {
+    if by_device::is_made_by_device(entry) {
         refusals.add(
             format!("`{}` launches `{name}` from the device", entry.parent_name()),
             here,

@@ -7,6 +7,7 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::{LaunchId, Places, launches, statement_places};
+use gridfuse_analysis::hir::resolve::runs_on_device;
 use gridfuse_analysis::hir::walk::{all_exprs, all_stmts};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind};
 
@@ -42,8 +43,7 @@ impl<'db> HostLoop<'db> {
     pub fn find(db: &'db dyn Db, place: FileRange) -> Result<HostLoop<'db>, Ineligible> {
         let nothing = || refuse("no loop of the host's that launches kernels stands here", Some(place));
         let item = function_around(db, place).ok_or_else(nothing)?;
-        let signature = item.signature(db);
-        if signature.kernel || signature.device {
+        if runs_on_device(db, item) {
             return Err(nothing());
         }
         let function = Function::new(db, item);

@@ -14,7 +14,7 @@ use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, TypeItem, items};
 use crate::hir::library::{Does, vector_fields};
 use crate::hir::names::{unqualified, without_template_arguments};
-use crate::hir::resolve::launch_sites_of;
+use crate::hir::resolve::{launch_sites_of, runs_on_device};
 use crate::hir::scope::hides_class;
 use crate::hir::{BinOp, BindingId, Body, Builtin, Expr, ExprId, ExprKind, Name, StmtKind, Storage};
 use std::collections::HashMap;
@@ -314,12 +314,13 @@ impl Pins<'_, '_> {
         let mut functions = files.flat_map(|file| &items(db, *file).functions).copied();
         functions.any(|other| {
             let signature = other.signature(db);
+            let on_device = runs_on_device(db, other);
             let launched = || {
                 let sites = launch_sites_of(db, other);
                 sites.iter().any(|site| site.function == self.function)
             };
-            let may = other != self.function && other.has_body(db) && (signature.device || signature.kernel);
-            let runs = || signature.device || launched() || callers.contains(&other);
+            let may = other != self.function && other.has_body(db) && on_device;
+            let runs = || on_device && !signature.kernel || launched() || callers.contains(&other);
             may && words(&other.text(db)).any(|word| word == last) && runs()
         })
     }
