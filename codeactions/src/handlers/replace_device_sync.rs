@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Dependence, Touch, Waited, behind_wait};
 use gridfuse_analysis::facts::effects::summary;
 use gridfuse_analysis::facts::launch::{launches, pending_launch_limit};
@@ -18,7 +18,6 @@ use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
-use crate::edit::lex;
 use crate::facts::pending;
 use crate::transforms::continuation;
 use crate::transforms::continuation::wait::{Wait, delete};
@@ -205,21 +204,7 @@ fn remove(wait: &Wait<'_>, waited: &Waited<'_>) -> Result<SourceEdit, Ineligible
     }
     match wait.statement() {
         Some(stmt) => delete(wait, stmt, &mut edit),
-        None => {
-            let here = wait.here();
-            let text = edit.text(wait.file);
-            let source = here.range.text(&text);
-            let words: Vec<lex::Token> = lex::code_tokens(source)
-                .into_iter()
-                .filter(|t| t.text(source) == unqualified(&wait.name))
-                .collect();
-            let [word] = words.as_slice() else {
-                return Err(refuse("the wait is hidden by a macro", Some(here)));
-            };
-            let at = here.range.start;
-            let range = TextRange::new(at + word.start as u32, at + word.end as u32);
-            edit.replace(FileRange { file: wait.file, range }, "cudaPeekAtLastError");
-        }
+        None => wait.ask_only(&mut edit)?,
     }
     finish(edit)
 }
