@@ -214,7 +214,10 @@ fn compares_otherwise(db: &dyn Db, file: SourceFile) -> bool {
     functions
         .filter(|function| {
             let name = unqualified(function.name(db)).split_whitespace().collect::<String>();
-            matches!(name.as_str(), "operator!=" | "operator==" | "operator!" | "operator||" | "operator&&")
+            matches!(
+                name.as_str(),
+                "operator!=" | "operator==" | "operator!" | "operator||" | "operator&&"
+            )
         })
         .any(|function| {
             let text = function.text(db);

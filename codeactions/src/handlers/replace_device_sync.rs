@@ -51,13 +51,16 @@ conditions under which threads have left before.
 Where the value of the wait is used, `cudaPeekAtLastError()` takes its place and asks for errors of launches.
 
 What only looks at the error stays where it is: `cudaError_t e = cudaDeviceSynchronize(); if (e != cudaSuccess) return;`, a macro or a function
-that does the same, and questions for errors right after the wait. Where it does more than leave or print, the rewrite assumes that no launch
-fails, or that this needs no child to be done.
+that does the same, and questions for errors right after the wait. `cudaPeekAtLastError()` takes the place of the wait there. The rewrite
+assumes that no launch fails: what the kernel does about an error is done before the child grids are complete.
+
+A stream that the kernel has created is its own. What follows creates it again where it launches into it, and the kernel destroys its own one.
+Memory from `malloc` goes along, as all grids can use it.
 
 ## Needs
 - The wait stands in a kernel. No spinning on memory, no launches in functions that it calls.
 - For the wait to go: no memory fence, by which other grids could be told that the children are done.
-- For a kernel of its own: the wait is a statement, or one that does nothing but look at its error. Every thread that comes to what follows
+- For a kernel of its own: the wait is a statement, or one that does nothing but look at its error; no launch is sure to fail. Every thread that comes to what follows
   comes from the same place. If the wait is in a loop that one thread of the grid runs, the new kernel goes on with the loop, and launches itself into its
   tail at the next wait. Such a loop waits in one place and declares no `static` and no `__shared__` variables, and no other thread puts
   something into the tail. Shared memory that is filled before the wait is not read after it, nor by functions that are called on both

@@ -8,6 +8,7 @@ mod aggregate_grid_host;
 mod aggregate_grid_stream;
 mod aggregate_malloc;
 mod branches;
+mod checked_waits;
 mod coarsen;
 mod compose;
 mod contradicted;

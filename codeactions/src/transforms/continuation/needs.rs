@@ -20,7 +20,7 @@ use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
-use super::addresses::hold_addresses;
+use super::addresses::{hold_addresses, stored_address};
 use super::{Around, Given, Runs, Tail};
 use crate::api::refusal::Reason;
 use crate::edit::lex;
@@ -92,6 +92,12 @@ impl Tail<'_, '_> {
             self.unlowered_in(part)?;
         }
         self.refuse_changeable_extents()?;
+        if let Some(store) = stored_address(body) {
+            return Err(self.at(
+                "this may leave the address of shared or local memory behind, which another kernel can't use",
+                body.expr(store).span,
+            ));
+        }
         let facts = summary(self.wait.db, self.wait.function);
         if let Some(span) = facts.dynamic_shared.iter().find(|span| self.moves(**span)) {
             return Err(self.at(
@@ -694,7 +700,11 @@ fn made_of_fields_or_calls(db: &dyn Db, file: SourceFile, body: &Body, binding: 
             ExprKind::Assign { place, value, .. } if part_of(body, *place) == Some(binding) => Some(*value),
             _ => None,
         });
-        for e in declared.into_iter().chain(assigned).flat_map(|value| all_in_expr(body, value)) {
+        for e in declared
+            .into_iter()
+            .chain(assigned)
+            .flat_map(|value| all_in_expr(body, value))
+        {
             match &body.expr(e).kind {
                 ExprKind::Call { .. } => return true,
                 ExprKind::Field {
