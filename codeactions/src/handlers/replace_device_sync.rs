@@ -60,11 +60,12 @@ Memory from `malloc` goes along, as all grids can use it.
 ## Needs
 - The wait stands in a kernel. No spinning on memory, no launches in functions that it calls.
 - For the wait to go: no memory fence, by which other grids could be told that the children are done.
-- For a kernel of its own: the wait is a statement, or one that does nothing but look at its error; no launch is sure to fail. Every thread that comes to what follows
-  comes from the same place. If the wait is in a loop that one thread of the grid runs, the new kernel goes on with the loop, and launches itself into its
-  tail at the next wait. Such a loop waits in one place and declares no `static` and no `__shared__` variables, and no other thread puts
-  something into the tail. Shared memory that is filled before the wait is not read after it, nor by functions that are called on both
-  sides of the wait. What differs between threads can be computed again.
+- For a kernel of its own: the wait is a statement, or one that does nothing but look at its error; no launch is sure to fail. Every thread
+  that comes to what follows comes from the same place. If the wait is in a loop that one thread of the grid runs, the new kernel goes on with
+  the loop, and launches itself into its tail at the next wait. Such a loop waits in one place and declares no `static` and no `__shared__`
+  variables, and no other thread puts something into the tail. Shared memory that is filled before the wait is not read after it, nor by
+  functions that are called on both sides of the wait. What differs between threads can be computed again. No address of shared or local
+  memory is left in memory.
 
 Without the wait, more launches are pending at a time. Where device code launches the parent, each of its grids also has one
 more grid pending. The rewrite assumes that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it isn't set), unless

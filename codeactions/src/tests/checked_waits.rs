@@ -247,6 +247,17 @@ fn addresses() {
         &with("int own = n; int* p = &own; *box = p;", "out[1] = **box + data[1];"),
         left,
     );
+    let by_function = |leave: &str, call: &str| {
+        let before = format!("int own = n; {call}");
+        let text = with(&before, "out[1] = **box + data[1];");
+        format!(
+            "__device__ int* left;\n__device__ void next(int* p) {{ left = p; }}\n__device__ void leave({leave}\n{text}"
+        )
+    };
+    refused(&by_function("int* p) { left = p; }", "leave(&own);"), left);
+    refused(&by_function("int& x) { left = &x; }", "leave(own);"), left);
+    refused(&by_function("int* p) { next(p + 1); }", "leave(&own);"), left);
+    becomes(&by_function("int* p) { *p = 4; }", "leave(&own);"), &["leave(&own);"]);
     becomes(&with("*box = &data[3];", "out[1] = **box + data[1];"), &["**box"]);
 }
 

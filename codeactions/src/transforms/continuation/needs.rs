@@ -92,7 +92,7 @@ impl Tail<'_, '_> {
             self.unlowered_in(part)?;
         }
         self.refuse_changeable_extents()?;
-        if let Some(store) = stored_address(body) {
+        if let Some(store) = stored_address(self.wait.db, self.wait.function, body) {
             return Err(self.at(
                 "this may leave the address of shared or local memory behind, which another kernel can't use",
                 body.expr(store).span,
