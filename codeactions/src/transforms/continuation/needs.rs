@@ -94,7 +94,7 @@ impl Tail<'_, '_> {
         self.refuse_changeable_extents()?;
         if let Some(store) = stored_address(self.wait.db, self.wait.function, body) {
             return Err(self.at(
-                "this may leave the address of shared or local memory behind, which another kernel can't use",
+                "this may leave the address of shared or local memory for another kernel, which can't use it",
                 body.expr(store).span,
             ));
         }
