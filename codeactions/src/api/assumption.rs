@@ -130,7 +130,8 @@ don't make it a part of another one. Nothing is assumed where the function that 
     NO_LAUNCH_FAILS: "no-launch-fails", "No launch fails", "\
 The program checks for errors, with `cudaGetLastError()` for example. A launch that the rewrite moves, joins with others or replaces fails at
 another time, or not at all, so the check finds something else. As long as nothing fails, both programs compute the same. Run the original
-under `compute-sanitizer`, which reports every call that fails. Guard launches that may have zero blocks: they fail, too.";
+under `compute-sanitizer`, which reports every call that fails. Guard launches that may have zero blocks: they fail, too. Where the error of a
+wait for child grids is looked at, the rewritten kernel looks before those grids are complete, and doesn't see what they do wrong.";
 
     LAUNCHES_ACCEPTED: "launches-accepted", "CUDA accepts the launches", "\
 CUDA refuses a launch with more shared memory than the host allows, or with more threads in a block than `__launch_bounds__` names. Its grid

@@ -1,7 +1,7 @@
 //! Functions and macros of the user's that look at the error of a call, and do nothing where there is none:
 //! `check(cudaStreamCreate(&s), "here")`.
 
-use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::names::unqualified;
@@ -16,10 +16,13 @@ use crate::facts::site::Site;
 /// What a statement's expression calls, without the function that looks at the error of that call.
 pub fn checked(site: &Site<'_>, statement: ExprId) -> ExprId {
     let whole = site.body.strip_parens(statement);
-    inner_call(site, whole).unwrap_or(whole)
+    let written = !site.body.expr(whole).from_macro;
+    looked_at(site, whole).filter(|_| written).unwrap_or(whole)
 }
 
-fn inner_call(site: &Site<'_>, outer: ExprId) -> Option<ExprId> {
+/// The call whose error a function of the user's looks at, as the only thing that it does: `cudaStreamCreate(&s)` of
+/// `check(cudaStreamCreate(&s), "here")`.
+pub fn looked_at(site: &Site<'_>, outer: ExprId) -> Option<ExprId> {
     let own = &site.body;
     let ExprKind::Call {
         name: Some(name), args, ..
@@ -27,12 +30,15 @@ fn inner_call(site: &Site<'_>, outer: ExprId) -> Option<ExprId> {
     else {
         return None;
     };
-    if own.expr(outer).from_macro {
-        return None;
-    }
     let called = |arg: &ExprId| matches!(own.expr(own.strip_parens(*arg)).kind, ExprKind::Call { .. });
     let index = args.iter().position(called)?;
-    let harmless = |arg: &ExprId| matches!(own.expr(own.strip_parens(*arg)).kind, ExprKind::Literal(_));
+    let harmless = |arg: &ExprId| match &own.expr(own.strip_parens(*arg)).kind {
+        ExprKind::Literal(_) => true,
+        ExprKind::Name(Name::Other(name)) => {
+            matches!(name.as_str(), "__FILE__" | "__LINE__" | "__func__" | "__FUNCTION__")
+        }
+        _ => false,
+    };
     if !args.iter().enumerate().all(|(at, arg)| at == index || harmless(arg)) {
         return None;
     }
@@ -42,15 +48,29 @@ fn inner_call(site: &Site<'_>, outer: ExprId) -> Option<ExprId> {
     let certain = function.has_body(site.db) && signature.template_params.is_none() && !signature.conditional;
     let checks = body(site.db, *function);
     let parameter = *checks.params.get(index)?;
-    let exact = checks.params.len() == args.len() && checks.problems.is_empty();
+    let left_out = checks.params.get(args.len()..)?;
+    let numbers = left_out.iter().all(|param| {
+        let written = checks
+            .binding(*param)
+            .default
+            .map(|span| span.shift(function.start(site.db)));
+        let text = function.file(site.db).text(site.db);
+        written.is_some_and(|range| is_plain_number(range.text(&text)))
+    });
+    let exact = numbers && checks.problems.is_empty();
     // Nothing is made of the other arguments but numbers and pointers, and these names mean what they mean everywhere.
     let plain = checks.params.iter().all(|param| {
         let ty = &checks.binding(*param).ty;
         *param == parameter || !ty.complex && !ty.reference && (ty.pointers > 0 || is_plain_type(&ty.base))
     });
     let file = function.file(site.db);
-    (certain && plain && !is_redefined(site, file) && exact && acts_on_errors_alone(&checks, parameter))
+    (certain && plain && !is_redefined(site.db, file) && exact && acts_on_errors_alone(&checks, parameter))
         .then(|| own.strip_parens(args[index]))
+}
+
+/// A default argument that runs nothing.
+fn is_plain_number(code: &str) -> bool {
+    matches!(code.trim(), "true" | "false" | "nullptr") || code.trim().parse::<i64>().is_ok()
 }
 
 /// The same where a statement looks at the error itself: `if (cudaStreamCreate(&s) != cudaSuccess) …`. The call, in which `operand` stands;
@@ -101,7 +121,7 @@ pub fn checked_by_if(site: &Site<'_>, stmt: StmtId, operand: ExprId) -> Option<E
     });
     let source = site.source(body.stmt(stmt).span);
     let whole = source.starts_with("if") && !source.lines().any(|line| line.trim_start().starts_with('#'));
-    (called && written && whole && !entered && !used && !is_redefined(site, site.file)).then_some(call)
+    (called && written && whole && !entered && !used && !is_redefined(site.db, site.file)).then_some(call)
 }
 
 /// The same where a macro looks at the error: `CHECK(cudaStreamDestroy(s));`, where that is `do { cudaError_t error = (…); if (error !=
@@ -157,7 +177,7 @@ pub fn checked_by_macro(site: &Site<'_>, operand: ExprId) -> Option<(StmtId, Exp
             _ => false,
         });
     let made = body.expr(call).from_macro && matches!(body.expr(call).kind, ExprKind::Call { .. });
-    (looks && used && alone && made && !is_redefined(site, site.file)).then_some((whole, call))
+    (looks && used && alone && made && !is_redefined(site.db, site.file)).then_some((whole, call))
 }
 
 fn is_false(body: &Body, cond: ExprId) -> bool {
@@ -167,44 +187,61 @@ fn is_false(body: &Body, cond: ExprId) -> bool {
     )
 }
 
+/// The words by which a program asks for errors.
+const WORDS: [&str; 5] = [
+    "cudaError_t",
+    "cudaSuccess",
+    "cudaGetLastError",
+    "cudaPeekAtLastError",
+    "cudaDeviceSynchronize",
+];
+
 /// Whether the words of errors may mean something else in a file.
-fn is_redefined(site: &Site<'_>, file: SourceFile) -> bool {
-    let names = visible_names(site.db, file);
-    let redefined = ["cudaError_t", "cudaSuccess"].iter().any(|name| {
+pub fn is_redefined(db: &dyn Db, file: SourceFile) -> bool {
+    let names = visible_names(db, file);
+    let redefined = WORDS.iter().any(|name| {
         names.types.contains(*name) || names.macros.contains_key(*name) || names.ambiguous_macros.contains(*name)
     });
-    redefined || gives_meaning(site, file) || compares_otherwise(site, file)
+    redefined || gives_meaning(db, file) || compares_otherwise(db, file)
 }
 
 /// Whether an operator of the user's may be what compares an error with another one.
-fn compares_otherwise(site: &Site<'_>, file: SourceFile) -> bool {
-    let included = included_files(site.db, file).iter().copied();
+fn compares_otherwise(db: &dyn Db, file: SourceFile) -> bool {
+    let included = included_files(db, file).iter().copied();
     let functions = std::iter::once(file)
         .chain(included)
-        .flat_map(|file| items(site.db, file).functions.iter());
+        .flat_map(|file| items(db, file).functions.iter());
     functions
         .filter(|function| {
-            let name = unqualified(function.name(site.db))
-                .split_whitespace()
-                .collect::<String>();
-            matches!(name.as_str(), "operator!=" | "operator==")
+            let name = unqualified(function.name(db)).split_whitespace().collect::<String>();
+            matches!(
+                name.as_str(),
+                "operator!=" | "operator==" | "operator!" | "operator||" | "operator&&"
+            )
         })
         .any(|function| {
-            let text = function.text(site.db);
-            let parameters = function.signature(site.db).params_span.text(&text);
-            let generic = function.signature(site.db).template_params.is_some();
+            let text = function.text(db);
+            let parameters = function.signature(db).params_span.text(&text);
+            let generic = function.signature(db).template_params.is_some();
             generic || lex::identifiers(parameters).any(|word| matches!(word, "cudaError_t" | "cudaError" | "auto"))
         })
 }
 
-/// Whether a file, or one that it includes, gives the type of errors another meaning, in a namespace or a class perhaps:
-/// `using cudaError_t = Mine;`, `typedef Mine cudaError_t;`, `struct cudaError_t {`.
-fn gives_meaning(site: &Site<'_>, file: SourceFile) -> bool {
-    let included = included_files(site.db, file).iter().copied();
+/// Whether a file, or one that it includes, gives a word of errors another meaning, in a namespace or a class perhaps:
+/// `using cudaError_t = Mine;`, `typedef Mine cudaError_t;`, `struct cudaError_t {`, `int cudaSuccess = 1;`, `E cudaGetLastError(int*);`.
+fn gives_meaning(db: &dyn Db, file: SourceFile) -> bool {
+    let included = included_files(db, file).iter().copied();
     std::iter::once(file).chain(included).any(|file| {
-        let text = file.text(site.db);
-        lex::code_tokens_of(site.db, file).windows(2).any(|pair| {
-            pair[0].text(&text) == "cudaError_t" && matches!(pair[1].text(&text), "=" | ";" | "{" | ":" | "final")
+        let text = file.text(db);
+        lex::code_tokens_of(db, file).windows(2).any(|pair| {
+            let (first, second) = (pair[0].text(&text), pair[1].text(&text));
+            // A name behind a type, not behind what begins a statement or an operand.
+            let declares = lex::identifiers(first).next() == Some(first)
+                && !matches!(first, "return" | "else" | "do" | "case" | "throw" | "cudaError_t")
+                || matches!(first, "*" | "&" | ">") && second == "cudaPeekAtLastError";
+            let ty = first == "cudaError_t" && matches!(second, "=" | ";" | "{" | ":" | "final");
+            let named = WORDS.iter().skip(1).any(|word| *word == second);
+            ty || named && (declares || first == "cudaError_t")
         })
     })
 }

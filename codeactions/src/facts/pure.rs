@@ -12,7 +12,7 @@ use gridfuse_analysis::hir::reference_names::may_hold_a_reference;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, functions_named, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{
-    BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body,
+    BinOp, Binding, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body,
 };
 
 use crate::edit::lex;
@@ -213,14 +213,28 @@ pub fn assignments<'db>(
 /// Whether nothing but assignments, which can be seen, changes a variable behind its declaration.
 pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
     debug_assert!(std::ptr::eq(body, &*gridfuse_analysis::hir::body(db, function)));
+    !body.binding(binding).ty.volatile && holds_its_value(db, function, body, binding)
+}
+
+/// The same of a variable that may be a pointer to what is `volatile`: that one stays what it is, while what it points at may change.
+pub fn holds_its_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
     let variable = body.binding(binding);
     matches!(variable.storage, Storage::Param | Storage::Local)
         && !variable.ty.reference
         && !variable.ty.complex
-        && !variable.ty.volatile
+        && !is_volatile(db, function, variable)
         && !variable.name.is_empty()
         && !class_changes(db, function).contains(&binding)
         && !changes(db, function).otherwise.contains(&binding)
+}
+
+/// Whether a variable is `volatile` itself, and not only what it points at: `volatile int* p` is not.
+pub fn is_volatile(db: &dyn Db, function: FunctionItem<'_>, variable: &Binding) -> bool {
+    let ty = &variable.ty;
+    let text = function.file(db).text(db);
+    let declaration = variable.decl_span.shift(function.start(db)).text(&text);
+    let volatile = |code: &str| lex::identifiers(code).filter(|word| *word == "volatile").count();
+    ty.volatile && (ty.pointers == 0 || volatile(&ty.text) != 1 || volatile(declaration) != 1)
 }
 
 /// What a function's body does to its variables behind their declarations. Rewrites ask of every parameter and of every variable in turn:

@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Dependence, Touch, Waited, behind_wait};
 use gridfuse_analysis::facts::effects::summary;
 use gridfuse_analysis::facts::launch::{launches, pending_launch_limit};
@@ -18,7 +18,6 @@ use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
-use crate::edit::lex;
 use crate::facts::pending;
 use crate::transforms::continuation;
 use crate::transforms::continuation::wait::{Wait, delete};
@@ -52,17 +51,21 @@ conditions under which threads have left before.
 Where the value of the wait is used, `cudaPeekAtLastError()` takes its place and asks for errors of launches.
 
 What only looks at the error stays where it is: `cudaError_t e = cudaDeviceSynchronize(); if (e != cudaSuccess) return;`, a macro or a function
-that does the same, and questions for errors right after the wait. Where it does more than leave or print, the rewrite assumes that no launch
-fails, or that this needs no child to be done.
+that does the same, and questions for errors right after the wait. `cudaPeekAtLastError()` takes the place of the wait there. The rewrite
+assumes that no launch fails: what the kernel does about an error is done before the child grids are complete.
+
+A stream that the kernel has created is its own. What follows creates it again where it launches into it, and the kernel destroys its own one.
+Memory from `malloc` goes along, as all grids can use it.
 
 ## Needs
 - The wait stands in a kernel. No spinning on memory, no launches in functions that it calls.
 - For the wait to go: no memory fence, by which other grids could be told that the children are done.
-- For a kernel of its own: the wait is a statement, or one that does nothing but look at its error. Every thread that comes to what follows
-  comes from the same place. If the wait is in a loop that one thread of the grid runs, the new kernel goes on with the loop, and launches itself into its
-  tail at the next wait. Such a loop waits in one place and declares no `static` and no `__shared__` variables, and no other thread puts
-  something into the tail. Shared memory that is filled before the wait is not read after it, nor by functions that are called on both
-  sides of the wait. What differs between threads can be computed again.
+- For a kernel of its own: the wait is a statement, or one that does nothing but look at its error; no launch is sure to fail. Every thread
+  that comes to what follows comes from the same place. If the wait is in a loop that one thread of the grid runs, the new kernel goes on with
+  the loop, and launches itself into its tail at the next wait. Such a loop waits in one place and declares no `static` and no `__shared__`
+  variables, and no other thread puts something into the tail. Shared memory that is filled before the wait is not read after it, nor by
+  functions that are called on both sides of the wait. What differs between threads can be computed again. No address of shared or local
+  memory is left in memory.
 
 Without the wait, more launches are pending at a time. Where device code launches the parent, each of its grids also has one
 more grid pending. The rewrite assumes that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it isn't set), unless
@@ -205,21 +208,7 @@ fn remove(wait: &Wait<'_>, waited: &Waited<'_>) -> Result<SourceEdit, Ineligible
     }
     match wait.statement() {
         Some(stmt) => delete(wait, stmt, &mut edit),
-        None => {
-            let here = wait.here();
-            let text = edit.text(wait.file);
-            let source = here.range.text(&text);
-            let words: Vec<lex::Token> = lex::code_tokens(source)
-                .into_iter()
-                .filter(|t| t.text(source) == unqualified(&wait.name))
-                .collect();
-            let [word] = words.as_slice() else {
-                return Err(refuse("the wait is hidden by a macro", Some(here)));
-            };
-            let at = here.range.start;
-            let range = TextRange::new(at + word.start as u32, at + word.end as u32);
-            edit.replace(FileRange { file: wait.file, range }, "cudaPeekAtLastError");
-        }
+        None => wait.ask_only(&mut edit)?,
     }
     finish(edit)
 }

@@ -378,12 +378,6 @@ __global__ void parent_after_child(int* __restrict__ out, int n) {
             "sums[0] = out[0];",
             "the loop waits here, too",
         ),
-        (
-            "",
-            "",
-            "if (cudaGetLastError() == cudaSuccess) sums[0] = out[0];",
-            "errors of launches",
-        ),
     ] {
         refuse(
             &format!(

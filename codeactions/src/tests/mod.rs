@@ -9,6 +9,7 @@ mod aggregate_grid_stream;
 mod aggregate_malloc;
 mod branches;
 mod by_device;
+mod checked_waits;
 mod coarsen;
 mod compose;
 mod contradicted;

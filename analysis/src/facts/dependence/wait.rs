@@ -323,7 +323,8 @@ pub fn unchanged<'db>(db: &'db dyn Db, function: FunctionItem<'db>, reads: &BTre
     }
     let all = footprint(db, function);
     let mut dependence = Dependence::None(Independence::ReadOnly);
-    if let Some(gap) = all.gaps.iter().find(|g| !g.prints) {
+    // What only reads changes nothing.
+    if let Some(gap) = all.gaps.iter().find(|g| !g.prints && !g.reads) {
         return Dependence::gap(gap);
     }
     let grids = Executions::Grid;

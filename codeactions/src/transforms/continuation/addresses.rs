@@ -90,3 +90,119 @@ fn is_pointer(body: &Body, e: ExprId) -> bool {
         _ => false,
     }
 }
+
+/// An assignment that may leave the address of local or shared memory in memory, from where another kernel would read it; or a call of a
+/// function that has one and does so.
+pub fn stored_address(db: &dyn Db, function: FunctionItem<'_>, body: &Body) -> Option<ExprId> {
+    left_by(body, false).or_else(|| {
+        let leaves = |f: &FunctionItem<'_>| left_by(&gridfuse_analysis::hir::body(db, *f), true).is_some();
+        let all = (0..body.exprs.len() as u32).map(ExprId);
+        all.filter_map(|e| match &body.expr(e).kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } => Some((e, name, args)),
+            _ => None,
+        })
+        .find(|(_, name, args)| {
+            // By reference, too.
+            let own = |arg: &ExprId| {
+                let local = matches!(body.expr(body.strip_parens(*arg)).kind, ExprKind::Name(Name::Local(b))
+                    if body.binding(b).ty.pointers == 0);
+                local || is_private(body, *arg, &mut HashSet::new(), false)
+            };
+            args.iter().any(own) && functions_named(db, function.file(db), name).iter().any(leaves)
+        })
+        .map(|(e, ..)| e)
+    })
+}
+
+/// An assignment of a body that leaves such an address. `handed`: what its parameters point at is such memory as well, and a function that
+/// hands it on may leave it.
+fn left_by(body: &Body, handed: bool) -> Option<ExprId> {
+    let all = (0..body.exprs.len() as u32).map(ExprId);
+    let stores = all.filter_map(|e| match &body.expr(e).kind {
+        ExprKind::Assign { place, value, .. } if variable(body, *place).is_none_or(|b| outlives(body, b, *place)) => {
+            Some((e, vec![*value]))
+        }
+        ExprKind::Call { args, .. } if handed => Some((e, args.clone())),
+        _ => None,
+    });
+    let mut stores = stores;
+    stores.find_map(|(e, values)| {
+        let mut values = values.into_iter();
+        let private = values.any(|value| is_private(body, value, &mut HashSet::new(), handed));
+        private.then_some(e)
+    })
+}
+
+/// An assignment to a part of this variable changes what other threads see, or what it points at.
+fn outlives(body: &Body, binding: BindingId, place: ExprId) -> bool {
+    let variable = body.binding(binding);
+    let whole = matches!(body.expr(body.strip_parens(place)).kind, ExprKind::Name(_));
+    let shared = matches!(
+        variable.storage,
+        Storage::Shared | Storage::ExternShared | Storage::Static
+    );
+    variable.ty.reference || shared || variable.ty.pointers > 0 && !whole
+}
+
+/// Whether a value may be the address of local or shared memory, or has one in it.
+fn is_private(body: &Body, value: ExprId, seen: &mut HashSet<BindingId>, handed: bool) -> bool {
+    match &body.expr(value).kind {
+        ExprKind::AddrOf(place) => handed || may_be_private(body, *place),
+        ExprKind::Paren(e) | ExprKind::Cast { operand: e, .. } => is_private(body, *e, seen, handed),
+        ExprKind::Binary(_, a, b) | ExprKind::Comma(a, b) => {
+            is_private(body, *a, seen, handed) || is_private(body, *b, seen, handed)
+        }
+        ExprKind::Conditional { then, otherwise, .. } => {
+            is_private(body, *then, seen, handed) || is_private(body, *otherwise, seen, handed)
+        }
+        ExprKind::Construct { args, .. } | ExprKind::InitList(args) => {
+            args.iter().any(|arg| is_private(body, *arg, seen, handed))
+        }
+        // An array in a variable is its address.
+        ExprKind::Field { base, arrow: false, .. } => {
+            variable(body, *base).is_some_and(|b| is_private_variable(body, b, seen, handed))
+        }
+        ExprKind::Name(Name::Local(binding)) => is_private_variable(body, *binding, seen, handed),
+        _ => false,
+    }
+}
+
+fn is_private_variable(body: &Body, binding: BindingId, seen: &mut HashSet<BindingId>, handed: bool) -> bool {
+    let variable_of = body.binding(binding);
+    let array = !variable_of.ty.array.is_empty() && variable_of.storage != Storage::Param;
+    if array || handed && variable_of.storage == Storage::Param && variable_of.ty.pointers > 0 {
+        return true;
+    }
+    if !seen.insert(binding) {
+        return false;
+    }
+    let declared = body.initialiser(binding);
+    let assigned = body.exprs.iter().filter_map(|expr| match &expr.kind {
+        ExprKind::Assign { place, value, .. } if variable(body, *place) == Some(binding) => Some(*value),
+        _ => None,
+    });
+    let values: Vec<ExprId> = declared.into_iter().chain(assigned).collect();
+    values.into_iter().any(|value| is_private(body, value, seen, handed))
+}
+
+/// Whether a place may be in local or shared memory, and not only behind a pointer: `&p[i]` and `&p->field` are where `p` points.
+fn may_be_private(body: &Body, place: ExprId) -> bool {
+    let behind = |e: ExprId| match body.expr(body.strip_parens(e)).kind {
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &body.binding(binding).ty;
+            ty.pointers > 0 && !ty.reference && ty.array.is_empty()
+        }
+        _ => false,
+    };
+    match &body.expr(place).kind {
+        ExprKind::Paren(inner) => may_be_private(body, *inner),
+        ExprKind::Field { base, arrow: true, .. } | ExprKind::Index { base, .. } | ExprKind::Deref(base) => {
+            !behind(*base)
+        }
+        ExprKind::Field { base, .. } => may_be_private(body, *base),
+        ExprKind::Name(Name::Other(_)) => false,
+        _ => true,
+    }
+}

@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Bound, Launchers, in_recursion, launch_counts, launches, pending_launch_limit};
 use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
@@ -55,7 +56,7 @@ impl Tail<'_, '_> {
         let text: &str = &self.kernel.text;
         let indent = style::indent_at(text, range.start as usize);
         let tabs = "\t".repeat(depth);
-        let code = range.text(text).replace("\r\n", "\n");
+        let code = self.without_left_out(range).replace("\r\n", "\n");
         let mut out = String::new();
         for (number, line) in code.split('\n').enumerate() {
             if number > 0 {
@@ -74,6 +75,37 @@ impl Tail<'_, '_> {
             }
         }
         out
+    }
+
+    /// A part of the kernel without the statements that what follows doesn't do any more.
+    fn without_left_out(&self, range: TextRange) -> String {
+        let text: &str = &self.kernel.text;
+        let mut gone: Vec<(usize, usize)> = Vec::new();
+        for stmt in self.left_out() {
+            let own = self.body().stmt(stmt).span.shift(self.wait.start);
+            if !range.contains(own) {
+                continue;
+            }
+            let end = behind_comments(text, own.end as usize);
+            let (start, end) = (own.start as usize, end.min(range.end as usize));
+            let line = style::line_start(text, start).max(range.start as usize);
+            let alone = text.get(line..start).is_some_and(|before| before.trim().is_empty());
+            let newline = text.get(end..).is_some_and(|behind| behind.starts_with('\n'));
+            match alone {
+                true if newline && end < range.end as usize => gone.push((line, end + 1)),
+                true => gone.push((line, end)),
+                false => gone.push((start, own.end as usize)),
+            }
+        }
+        gone.sort_unstable();
+        let mut out = String::new();
+        let mut last = range.start as usize;
+        for (start, end) in gone {
+            out.push_str(text.get(last..start).unwrap_or(""));
+            last = end;
+        }
+        out.push_str(text.get(last..range.end as usize).unwrap_or(""));
+        out.trim_end().to_owned()
     }
 
     /// The declaration of the variables that are declared again, of those that a statement declares.
@@ -110,11 +142,8 @@ impl Tail<'_, '_> {
 
     /// Whether something is declared in the continuation for what stands in this block.
     pub(super) fn declares(&self, level: &Around) -> bool {
-        let Around::Block { stmts, index, .. } = level else {
-            return false;
-        };
         let declaration = |s: &StmtId| matches!(self.body().stmt(*s).kind, StmtKind::Decl(_));
-        level.rest().iter().any(declaration) || stmts[..*index].iter().any(|s| !self.declared_again(*s).is_empty())
+        level.rest().iter().any(declaration) || level.before().iter().any(|s| !self.declared_again(*s).is_empty())
     }
 
     /// The lines of the continuation for a block or branch and what is inside it; `braced` when they stand in braces of their own.
@@ -135,9 +164,10 @@ impl Tail<'_, '_> {
         }
         let tabs = "\t".repeat(depth);
         match around {
-            Around::Block { stmts, index, .. } => {
-                for stmt in &stmts[..*index] {
+            Around::Block { .. } => {
+                for stmt in around.before() {
                     out.extend(self.declared_again(*stmt).iter().map(|code| format!("{tabs}{code}")));
+                    out.extend(self.created_again(*stmt).map(|code| format!("{tabs}{code}")));
                     for (cond, negated) in self.returns.get(stmt).into_iter().flatten() {
                         let cond = self.condition(*cond, *negated);
                         out.push(format!("{tabs}if ({cond}) return;"));
@@ -221,11 +251,7 @@ impl Tail<'_, '_> {
     fn unused(&self) -> Vec<StmtId> {
         let body = self.body();
         let mut gone: Vec<StmtId> = Vec::new();
-        let before = self.levels.iter().flat_map(|level| match level {
-            Around::Block { stmts, index, .. } => &stmts[..*index],
-            Around::Guard { .. } => &[],
-        });
-        let mut before: Vec<StmtId> = before.copied().collect();
+        let mut before: Vec<StmtId> = self.levels.iter().flat_map(Around::before).copied().collect();
         before.sort_by_key(|s| std::cmp::Reverse(body.stmt(*s).span.start));
         for stmt in before {
             let StmtKind::Decl(decls) = &body.stmt(stmt).kind else {
@@ -260,18 +286,42 @@ impl Tail<'_, '_> {
         gone
     }
 
+    /// What is taken for granted, whatever becomes of the wait.
+    pub(super) fn assume(&self, edit: &mut EditBuilder<'_>) {
+        let all = [
+            self.flat_blocks(),
+            self.pile_up(),
+            self.kept_by_callees(),
+            self.no_failures(),
+        ];
+        all.into_iter().flatten().for_each(|reason| edit.assume(reason));
+    }
+
+    /// What the kernel does about errors finds those of launches alone, and those of the grid in which it asks.
+    fn no_failures(&self) -> Option<Assumed> {
+        let kernel = &self.kernel.name;
+        if let Some(span) = self.checked.stays {
+            let text = format!(
+                "no launch of `{kernel}` fails, nor does a grid that it waits for: what it does then is done before those grids are complete"
+            );
+            return Some(assumption::NO_LAUNCH_FAILS.of(self.reason(text, self.wait.place(span))));
+        }
+        let all = effects(self.wait.db, self.wait.function);
+        let asks = all.errors.first()?;
+        let text = format!(
+            "no CUDA call fails in `{kernel}`, and no launch has zero blocks: `{kernel}` checks {}",
+            asks.what
+        );
+        Some(assumption::NO_LAUNCH_FAILS.of(self.reason(text, asks.place)))
+    }
+
     /// Writes the continuation and its launch.
-    pub fn write(&self, name: &str, stmt: StmtId) -> Result<SourceEdit, Ineligible> {
+    pub fn write(&self, name: &str) -> Result<SourceEdit, Ineligible> {
         let (wait, body) = (self.wait, self.body());
         let mut edit = EditBuilder::new(wait.db);
-        for reason in [self.flat_blocks(), self.pile_up(), self.kept_by_callees()]
-            .into_iter()
-            .flatten()
-        {
-            edit.assume(reason);
-        }
+        self.assume(&mut edit);
         let args = self.write_continuation(name, &mut edit)?;
-        let with_wait = self.write_launch(name, stmt, &args, &mut edit);
+        let with_wait = self.write_launch(name, &args, &mut edit);
         let with_wait = with_wait.ok_or_else(|| {
             refuse(
                 "where what follows begins and ends is not understood",
@@ -285,8 +335,10 @@ impl Tail<'_, '_> {
                 edit.delete_lines(FileRange { file: wait.file, range });
             }
         }
-        if !with_wait {
-            delete(wait, stmt, &mut edit);
+        match self.checked.plain {
+            true if with_wait => {}
+            true => delete(wait, self.checked.stmt, &mut edit),
+            false => wait.ask_only(&mut edit)?,
         }
         for stmt in self.unused() {
             edit.delete_lines(wait.place(body.stmt(stmt).span));
@@ -371,7 +423,7 @@ impl Tail<'_, '_> {
 
     /// Puts the launch of the continuation in the place of what follows. Whether the wait goes with that; `None`: where it stands isn't
     /// understood.
-    fn write_launch(&self, name: &str, stmt: StmtId, args: &[String], edit: &mut EditBuilder<'_>) -> Option<bool> {
+    fn write_launch(&self, name: &str, args: &[String], edit: &mut EditBuilder<'_>) -> Option<bool> {
         let (wait, kernel, body) = (self.wait, self.kernel, self.body());
         let file_style = edit.style(wait.file);
         let shape = if self.runs == Runs::One {
@@ -382,14 +434,18 @@ impl Tail<'_, '_> {
         let prefix = format!("{name}{}<<<{shape}, 0, cudaStreamTailLaunch>>>(", kernel.template_args);
         let outermost = &self.levels[self.outermost];
         let Around::Block {
-            stmts, index, first, ..
+            stmts,
+            index,
+            last,
+            first,
+            ..
         } = outermost
         else {
             return None;
         };
         let whole = self.range_of(outermost)?;
         let path = body.stmt(stmts[*index]).span.shift(wait.start);
-        let is_wait = stmts[*index] == stmt;
+        let is_wait = stmts[*index] == self.checked.stmt && self.checked.stays.is_none();
         let launch = |indent: &str| {
             let conditional = self.runs != Runs::One;
             let unit = if conditional {
@@ -407,8 +463,8 @@ impl Tail<'_, '_> {
         // From the first barrier that isn't needed, or the wait.
         let from = if is_wait {
             path.start
-        } else if *first > *index + 1 {
-            body.stmt(stmts[*index + 1]).span.shift(wait.start).start
+        } else if *first > *last + 1 {
+            body.stmt(stmts[*last + 1]).span.shift(wait.start).start
         } else {
             whole.start
         };
@@ -417,7 +473,29 @@ impl Tail<'_, '_> {
             range: TextRange::new(from, whole.end),
         };
         if self.runs == Runs::Some {
-            edit.delete_lines(place);
+            // Blank lines in front of it would be left at the end of the block.
+            let blank = kernel.text.get(..from as usize).map_or(from, |before| {
+                let code = before.trim_end().len();
+                let line = before
+                    .get(code..)
+                    .and_then(|gap| gap.find('\n'))
+                    .map_or(from as usize, |end| code + end + 1);
+                line.min(from as usize) as u32
+            });
+            let place = FileRange {
+                file: wait.file,
+                range: TextRange::new(blank, whole.end),
+            };
+            match self.destroyed() {
+                gone if gone.is_empty() => edit.delete_lines(place),
+                gone => {
+                    let place = FileRange {
+                        file: wait.file,
+                        range: TextRange::new(from, whole.end),
+                    };
+                    edit.replace_code(place, &gone.join("\n"));
+                }
+            }
             let root = body.root.map(|r| body.stmt(r).span.shift(wait.start))?;
             let Some(Around::Block { stmts, .. }) = self.levels.last() else {
                 return None;
@@ -433,7 +511,9 @@ impl Tail<'_, '_> {
             );
         } else {
             let indent = style::indent_at(&kernel.text, from as usize).to_owned();
-            edit.replace_code(place, &launch(&indent));
+            let mut code = self.destroyed();
+            code.push(launch(&indent));
+            edit.replace_code(place, &code.join("\n"));
         }
         Some(is_wait)
     }

@@ -8,6 +8,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Launchers, who_gets_to};
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::walk::all_exprs;
 use gridfuse_analysis::hir::{BindingId, ExprId, StmtId, StmtKind, Storage};
 
@@ -18,7 +19,8 @@ use crate::edit::builder::{EditBuilder, finish};
 use crate::edit::names::words_with_macros;
 use crate::edit::{lex, names, style};
 use crate::facts::child::Child;
-use crate::transforms::continuation::wait::{Wait, behind_comments};
+use crate::transforms::continuation::checked::Checked;
+use crate::transforms::continuation::wait::{ASKS, Wait, behind_comments, delete};
 
 /// The loop around a wait.
 pub(super) struct Looped {
@@ -30,7 +32,7 @@ pub(super) struct Looped {
     step: Option<ExprId>,
     /// Its body, a block.
     block: StmtId,
-    /// The statements in front of the wait.
+    /// The statements in front of what follows the wait, with the wait and what looks at its error.
     before: Vec<StmtId>,
     /// What follows the wait in the body.
     rest: TextRange,
@@ -38,8 +40,8 @@ pub(super) struct Looped {
 
 impl Looped {
     /// The loop whose body a wait is a statement of.
-    pub(super) fn around(wait: &Wait<'_>, stmt: StmtId, text: &str) -> Option<Looped> {
-        let body = &wait.body;
+    pub(super) fn around(wait: &Wait<'_>, checked: &Checked, text: &str) -> Option<Looped> {
+        let (body, stmt) = (&wait.body, checked.stmt);
         let block = wait.places.parent(stmt)?;
         let StmtKind::Block(stmts) = &body.stmt(block).kind else {
             return None;
@@ -58,9 +60,10 @@ impl Looped {
         let begins = body.stmt(outer).span.shift(wait.start).text(text);
         let word = lex::identifiers(begins).next()?;
         let index = stmts.iter().position(|s| *s == stmt)?;
-        let from = behind_comments(text, body.stmt(stmt).span.shift(wait.start).end as usize);
+        let from = behind_comments(text, checked.end(wait) as usize);
         let close = body.stmt(block).span.shift(wait.start).end.checked_sub(1)?;
         let braces = body.stmt(block).span.shift(wait.start).text(text);
+        let before = stmts.get(..=index + checked.behind)?.to_vec();
         let clear = begins.starts_with(word) && ["for", "while", "do"].contains(&word);
         (clear && braces.starts_with('{') && braces.ends_with('}') && from <= close as usize).then(|| Looped {
             stmt: outer,
@@ -68,7 +71,7 @@ impl Looped {
             cond,
             step,
             block,
-            before: stmts[..index].to_vec(),
+            before,
             rest: TextRange::new(from as u32, close),
         })
     }
@@ -98,8 +101,13 @@ impl Looped {
 
 impl<'a, 'db> Tail<'a, 'db> {
     /// What moves where the wait stands in a loop.
-    pub(super) fn in_loop(wait: &'a Wait<'db>, kernel: &'a Child<'db>, looped: Looped) -> Result<Self, Reason> {
-        let mut tail = Tail::empty(wait, kernel);
+    pub(super) fn in_loop(
+        wait: &'a Wait<'db>,
+        kernel: &'a Child<'db>,
+        checked: &'a Checked,
+        looped: Looped,
+    ) -> Result<Self, Reason> {
+        let mut tail = Tail::empty(wait, kernel, checked);
         tail.refuse_unclear()?;
         tail.levels = tail.around(looped.stmt)?;
         let body = tail.body();
@@ -185,7 +193,7 @@ impl<'a, 'db> Tail<'a, 'db> {
     }
 
     /// Writes the kernel that goes on with the loop, and its launch in the place of the wait.
-    pub(super) fn write_looped(&self, looped: &Looped, name: &str, wait: StmtId) -> Result<SourceEdit, Ineligible> {
+    pub(super) fn write_looped(&self, looped: &Looped, name: &str) -> Result<SourceEdit, Ineligible> {
         let unclear = || {
             refuse(
                 "where what follows begins and ends is not understood",
@@ -193,12 +201,7 @@ impl<'a, 'db> Tail<'a, 'db> {
             )
         };
         let mut edit = EditBuilder::new(self.wait.db);
-        for reason in [self.flat_blocks(), self.pile_up(), self.kept_by_callees()]
-            .into_iter()
-            .flatten()
-        {
-            edit.assume(reason);
-        }
+        self.assume(&mut edit);
         let args = self.arguments();
         let prefix = format!(
             "{name}{}<<<1, 1, 0, cudaStreamTailLaunch>>>(",
@@ -215,14 +218,11 @@ impl<'a, 'db> Tail<'a, 'db> {
         };
         let mut lines = Vec::new();
         for level in self.levels.iter().rev() {
-            let Around::Block { stmts, index, .. } = level else {
-                continue;
-            };
-            for stmt in &stmts[..*index] {
+            for stmt in level.before() {
                 lines.extend(self.declared_again(*stmt).iter().map(|code| format!("\t{code}")));
             }
         }
-        lines.push(self.loop_again(looped, wait, &launch(3)).ok_or_else(unclear)?);
+        lines.push(self.loop_again(looped, &launch(3)).ok_or_else(unclear)?);
         for level in &self.levels {
             let Some(range) = self.range_of(level) else { continue };
             // What moves out of the blocks around may mean something else by the names.
@@ -237,21 +237,61 @@ impl<'a, 'db> Tail<'a, 'db> {
             self.kernel.name
         );
         self.write_kernel(name, &what, &lines.join("\n"), &mut edit)?;
-        let text: &str = &self.kernel.text;
-        let start = self.body().stmt(wait).span.shift(self.wait.start).start;
-        let inner = looped.rest.text(text);
-        let end = looped.rest.end - (inner.len() - inner.trim_end().len()) as u32;
-        let end = end.max(self.body().stmt(wait).span.shift(self.wait.start).end);
-        let place = FileRange {
-            file: self.wait.file,
-            range: TextRange::new(start, end),
-        };
-        edit.replace_code(place, &launch(0));
+        self.launch_in_loop(looped, &launch(0), &mut edit)?;
         finish(edit)
     }
 
+    /// Puts the launch of the rest in its place, and the wait away.
+    fn launch_in_loop(&self, looped: &Looped, launch: &str, edit: &mut EditBuilder<'db>) -> Result<(), Ineligible> {
+        let (wait, checked) = (self.wait, self.checked);
+        let text: &str = &self.kernel.text;
+        let own = self.body().stmt(checked.stmt).span.shift(wait.start);
+        let rest = trimmed(text, looped.rest.start, looped.rest.end);
+        let at = |start: u32, end: u32| FileRange {
+            file: wait.file,
+            range: TextRange::new(start, end),
+        };
+        if checked.stays.is_none() {
+            let end = rest
+                .filter(|rest| rest.start < rest.end)
+                .map_or(own.end, |rest| rest.end);
+            edit.replace_code(at(own.start, end.max(own.end)), launch);
+            return Ok(());
+        }
+        match checked.plain {
+            true => delete(wait, checked.stmt, edit),
+            false => wait.ask_only(edit)?,
+        }
+        match rest.filter(|rest| rest.start < rest.end) {
+            Some(rest) => edit.replace_code(at(rest.start, rest.end), launch),
+            None => {
+                let style = edit.style(wait.file);
+                let indent = style::indent_at(text, own.start as usize).to_owned();
+                let code = style.fit(launch, &indent);
+                edit.insert(wait.file, looped.rest.start, format!("{}{indent}{code}", style.newline));
+            }
+        }
+        Ok(())
+    }
+
+    /// What looks at errors behind a launch, in the loop as it goes on.
+    fn checks_again(&self) -> Option<String> {
+        let code = self.verbatim(self.checked.range(self.wait)?, 3);
+        let mut out = String::new();
+        let mut last = 0;
+        for token in lex::code_tokens(&code) {
+            if !self.checked.plain && token.text(&code) == unqualified(&self.wait.name) {
+                out.push_str(code.get(last..token.start)?);
+                out.push_str(ASKS);
+                last = token.end;
+            }
+        }
+        out.push_str(code.get(last..)?);
+        Some(out)
+    }
+
     /// The loop as it goes on behind the wait.
-    fn loop_again(&self, looped: &Looped, wait: StmtId, launch: &str) -> Option<String> {
+    fn loop_again(&self, looped: &Looped, launch: &str) -> Option<String> {
         let (body, text) = (self.body(), &*self.kernel.text);
         let one_line = |e: ExprId| crate::edit::one_line::one_line(self.source(body.expr(e).span));
         let words: Vec<&str> = lex::identifiers(text).collect();
@@ -260,16 +300,10 @@ impl<'a, 'db> Tail<'a, 'db> {
             format!("({})", one_line(body.strip_parens(cond)))
         });
         let step = looped.step.map_or(String::new(), |step| format!(" {}", one_line(step)));
-        let open = body.stmt(looped.block).span.shift(self.wait.start).start as usize + 1;
-        let close = body.stmt(wait).span.shift(self.wait.start).start as usize;
-        let trimmed = |from: usize, to: usize| {
-            let inner = text.get(from..to)?;
-            let start = from + (inner.len() - inner.trim_start().len());
-            let end = (from + inner.trim_end().len()).max(start);
-            Some(TextRange::new(start as u32, end as u32))
-        };
-        let before = trimmed(open, close)?;
-        let rest = trimmed(looped.rest.start as usize, looped.rest.end as usize)?;
+        let open = body.stmt(looped.block).span.shift(self.wait.start).start + 1;
+        let close = body.stmt(self.checked.stmt).span.shift(self.wait.start).start;
+        let before = trimmed(text, open, close)?;
+        let rest = trimmed(text, looped.rest.start, looped.rest.end)?;
         let mut lines = vec![
             format!("\tfor (bool {resumed} = true; {resumed} || {cond};{step}) {{"),
             format!("\t\tif (!{resumed}) {{"),
@@ -277,6 +311,7 @@ impl<'a, 'db> Tail<'a, 'db> {
         if before.start < before.end {
             lines.push(self.verbatim(before, 3));
         }
+        lines.extend(self.checks_again());
         lines.push(launch.to_owned());
         lines.push("\t\t}".to_owned());
         lines.push(format!("\t\t{resumed} = false;"));
@@ -286,4 +321,12 @@ impl<'a, 'db> Tail<'a, 'db> {
         lines.push("\t}".to_owned());
         Some(lines.join("\n"))
     }
+}
+
+/// A range without the white space at its ends.
+fn trimmed(text: &str, from: u32, to: u32) -> Option<TextRange> {
+    let inner = text.get(from as usize..to as usize)?;
+    let start = from + (inner.len() - inner.trim_start().len()) as u32;
+    let end = (from + inner.trim_end().len() as u32).max(start);
+    Some(TextRange::new(start, end))
 }

@@ -6,10 +6,12 @@
 //! of memory that nothing writes.
 
 mod addresses;
+mod checked;
 mod emit;
 mod looped;
 mod needs;
 mod order;
+mod streams;
 pub mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,8 +37,11 @@ use crate::api::refusal::refuse;
 use crate::api::source_edit::SourceEdit;
 use crate::edit::lex;
 use crate::edit::names::Names;
+use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
+use crate::transforms::continuation::checked::Checked;
 use crate::transforms::continuation::looped::Looped;
+use crate::transforms::continuation::streams::Renewed;
 use crate::transforms::continuation::wait::Wait;
 use crate::transforms::fission::structure::is_barrier;
 
@@ -50,7 +55,9 @@ enum Around {
         stmts: Vec<StmtId>,
         /// Which of them leads to the wait.
         index: usize,
-        /// The first statement that moves; those between the wait and it are barriers that aren't needed any more.
+        /// The last one that stays: it leads to the wait, or only looks at errors behind it.
+        last: usize,
+        /// The first statement that moves; those between the last one that stays and it are barriers that aren't needed any more.
         first: usize,
     },
     /// In a branch.
@@ -67,6 +74,14 @@ impl Around {
     fn rest(&self) -> &[StmtId] {
         match self {
             Around::Block { stmts, first, .. } => stmts.get(*first..).unwrap_or(&[]),
+            Around::Guard { .. } => &[],
+        }
+    }
+
+    /// The statements that stay, in front of what moves.
+    fn before(&self) -> &[StmtId] {
+        match self {
+            Around::Block { stmts, last, .. } => stmts.get(..=*last).unwrap_or(&[]),
             Around::Guard { .. } => &[],
         }
     }
@@ -94,6 +109,8 @@ enum Given {
 struct Tail<'a, 'db> {
     wait: &'a Wait<'db>,
     kernel: &'a Child<'db>,
+    /// The statement that waits, and what stays of it.
+    checked: &'a Checked,
     levels: Vec<Around>,
     /// The level whose statements are the last to move.
     outermost: usize,
@@ -104,20 +121,67 @@ struct Tail<'a, 'db> {
     /// The loop that goes on in the continuation, if the wait stands in one.
     looped: Option<Looped>,
     given: BTreeMap<BindingId, Given>,
+    /// Streams that the kernel has created before the wait.
+    streams: BTreeMap<BindingId, Renewed>,
     /// Reads of memory that are done again.
     reads: BTreeSet<ExprId>,
     /// `if (…) return;` to be done again, by the statement.
     returns: BTreeMap<StmtId, Vec<(ExprId, bool)>>,
 }
 
-/// Whether a loop that seems to wait for another thread waits for child grids: the wait stands in it, and there is no other thread.
+/// Whether a loop that seems to wait for another thread waits for child grids: a wait stands in it, and no other thread does anything.
 pub fn waits_for_children(wait: &Wait<'_>, looping: Span) -> bool {
-    is_in(wait, looping) && has_one_thread(wait)
+    let exprs = &wait.body.exprs;
+    let mut all = (0..exprs.len() as u32).map(ExprId);
+    let waits = all.any(|e| wait.is_one(e) && looping.contains(wait.body.expr(e).span));
+    waits && (has_one_thread(wait) || acts_alone(wait))
 }
 
 /// The wait stands in a loop.
 pub fn is_in(wait: &Wait<'_>, looping: Span) -> bool {
     looping.contains(wait.body.expr(wait.call).span)
+}
+
+/// Whether one thread of the grid does all that the kernel does, in a branch around the wait: the others compute a condition and leave.
+fn acts_alone(wait: &Wait<'_>) -> bool {
+    let body = &*wait.body;
+    let mut branches: Vec<StmtId> = wait.places.around(wait.call).collect();
+    branches.reverse();
+    let alone = branches.into_iter().find_map(|stmt| match body.stmt(stmt).kind {
+        StmtKind::If { then, .. } => {
+            let inside = body.stmt(then).span;
+            let first = all_exprs(body, then).into_iter().next()?;
+            let one = who_gets_to(wait.db, wait.function, first) == Some(Launchers::OnePerGrid);
+            (one && inside.contains(body.expr(wait.call).span)).then_some(inside)
+        }
+        _ => None,
+    });
+    let Some(alone) = alone else { return false };
+    let idle = |kind: &ExprKind| match kind {
+        ExprKind::Literal(_)
+        | ExprKind::Name(_)
+        | ExprKind::Paren(_)
+        | ExprKind::Unary(..)
+        | ExprKind::Binary(..)
+        | ExprKind::Logical { .. }
+        | ExprKind::Conditional { .. }
+        | ExprKind::Index { .. }
+        | ExprKind::Deref(_)
+        | ExprKind::Field { .. }
+        | ExprKind::SizeOf => true,
+        ExprKind::Cast { ty, .. } => is_plain_type(ty),
+        _ => false,
+    };
+    let asks = |kind: &StmtKind| {
+        matches!(
+            kind,
+            StmtKind::Asm { .. } | StmtKind::Unknown { .. } | StmtKind::Preprocessor { .. }
+        )
+    };
+    hidden(wait.db, wait.function).is_empty()
+        && body.problems.is_empty()
+        && body.exprs.iter().all(|e| alone.contains(e.span) || idle(&e.kind))
+        && body.stmts.iter().all(|s| alone.contains(s.span) || !asks(&s.kind))
 }
 
 /// Whether the kernel that waits has one thread, in all of its grids.
@@ -129,6 +193,28 @@ fn has_one_thread(wait: &Wait<'_>) -> bool {
     !sites.is_empty() && all.all(|facts| facts.is_some_and(one)) && only_known_launches(db, function)
 }
 
+/// A launch of the kernel that fails whenever it is come to, where the kernel does something about errors.
+fn failing_launch(wait: &Wait<'_>) -> Option<Ineligible> {
+    let fails = |facts: &&LaunchFacts<'_>| {
+        let count = |of: Option<[u64; 3]>| of.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z));
+        let block = count(facts.block.constant);
+        count(facts.grid.constant) == Some(0) || block.is_some_and(|threads| threads == 0 || threads > MAX_THREADS)
+    };
+    let facts = launches(wait.db, wait.function).iter().find(fails)?;
+    let child = facts.kernel_name.as_deref().unwrap_or("a kernel");
+    Some(refuse(
+        format!(
+            "this launch of `{child}` fails, and `{}` asks for errors; give it between 1 and {MAX_THREADS} threads in a block, and a block at \
+             least",
+            wait.kernel()
+        ),
+        Some(wait.place(facts.span)),
+    ))
+}
+
+/// Threads of a block at most.
+const MAX_THREADS: u64 = 1024;
+
 /// Moves what follows the wait into a kernel of its own.
 pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEdit, Ineligible> {
     let db = wait.db;
@@ -139,19 +225,28 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
     {
         refusals.add("cudaStreamTailLaunch came with CUDA 12", Some(wait.here()));
     }
-    let Some(stmt) = wait.statement() else {
+    let Some(checked) = Checked::find(wait) else {
         return Err(refuse(
-            "what follows can't become a kernel of its own, as the wait isn't a statement",
+            "what follows can't become a kernel of its own, as the wait isn't a statement that only waits, or looks at its error and does \
+             nothing where there is none",
             Some(wait.here()),
         ));
     };
+    if !checked.plain {
+        wait.word()?;
+    }
+    if checked.stays.is_some()
+        && let Some(reason) = failing_launch(wait)
+    {
+        return Err(reason);
+    }
     let mut names = Names::default();
     names.add_file(db, wait.file);
     let kernel = Child::read(db, wait.function, &mut names, &mut refusals);
     refusals.check()?;
-    let tail = match Looped::around(wait, stmt, &kernel.text) {
-        Some(looped) => Tail::in_loop(wait, &kernel, looped),
-        None => Tail::new(wait, &kernel, stmt),
+    let tail = match Looped::around(wait, &checked, &kernel.text) {
+        Some(looped) => Tail::in_loop(wait, &kernel, &checked, looped),
+        None => Tail::new(wait, &kernel, &checked),
     };
     let mut tail = tail.map_err(|reason| Ineligible(vec![reason]))?;
     tail.collect().map_err(|reason| Ineligible(vec![reason]))?;
@@ -169,16 +264,17 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
     };
     let name = names.fresh(&format!("{}_after_{child}", kernel.name));
     match &tail.looped {
-        Some(looped) => tail.write_looped(looped, &name, stmt),
-        None => tail.write(&name, stmt),
+        Some(looped) => tail.write_looped(looped, &name),
+        None => tail.write(&name),
     }
 }
 
 impl<'a, 'db> Tail<'a, 'db> {
-    fn empty(wait: &'a Wait<'db>, kernel: &'a Child<'db>) -> Self {
+    fn empty(wait: &'a Wait<'db>, kernel: &'a Child<'db>, checked: &'a Checked) -> Self {
         Tail {
             wait,
             kernel,
+            checked,
             levels: Vec::new(),
             outermost: 0,
             runs: Runs::Some,
@@ -186,24 +282,25 @@ impl<'a, 'db> Tail<'a, 'db> {
             uniformity: uniformity(wait.db, wait.function),
             looped: None,
             given: BTreeMap::new(),
+            streams: BTreeMap::new(),
             reads: BTreeSet::new(),
             returns: BTreeMap::new(),
         }
     }
 
-    fn new(wait: &'a Wait<'db>, kernel: &'a Child<'db>, stmt: StmtId) -> Result<Self, Reason> {
-        let mut tail = Tail::empty(wait, kernel);
+    fn new(wait: &'a Wait<'db>, kernel: &'a Child<'db>, checked: &'a Checked) -> Result<Self, Reason> {
+        let mut tail = Tail::empty(wait, kernel, checked);
         tail.refuse_unclear()?;
-        tail.levels = tail.around(stmt)?;
+        tail.levels = tail.around(checked.stmt)?;
+        if let Some(Around::Block { last, .. }) = tail.levels.first_mut() {
+            *last += checked.behind;
+        }
         let body = tail.body();
         // Barriers for those that wait for the one that waits are not needed where nothing of it moves.
         for level in &mut tail.levels {
-            if let Around::Block {
-                stmts, index, first, ..
-            } = level
-            {
-                let barriers = stmts[*index + 1..].iter().take_while(|s| is_barrier(body, **s)).count();
-                *first = *index + 1 + barriers;
+            if let Around::Block { stmts, last, first, .. } = level {
+                let barriers = stmts[*last + 1..].iter().take_while(|s| is_barrier(body, **s)).count();
+                *first = *last + 1 + barriers;
             }
             if !level.rest().is_empty() {
                 break;
@@ -250,9 +347,12 @@ impl<'a, 'db> Tail<'a, 'db> {
             };
             return Err(self.at(format!("`{name}` {what}, so nothing of it can be moved"), stmt.span));
         }
-        for stmt in &body.stmts {
-            // All that a macro stands for is where its use is: a part of that can't be moved.
-            let StmtKind::Block(all) = &stmt.kind else { continue };
+        let around = self.wait.places.around(self.wait.call);
+        for stmt in around.skip_while(|stmt| *stmt != self.checked.stmt).skip(1) {
+            // All that a macro stands for is where its use is: a part of that can't be moved. What is in other blocks goes as a whole.
+            let StmtKind::Block(all) = &body.stmt(stmt).kind else {
+                continue;
+            };
             let spans = all
                 .iter()
                 .map(|inner| body.stmt(*inner).span)
@@ -323,6 +423,7 @@ impl<'a, 'db> Tail<'a, 'db> {
                         stmt: outer,
                         stmts: stmts.clone(),
                         index,
+                        last: index,
                         first: index + 1,
                     });
                 }

@@ -1,6 +1,6 @@
 //! What a continuation needs of the kernel that it is a part of: what is handed over, what is computed again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
@@ -20,14 +20,14 @@ use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
-use super::addresses::hold_addresses;
+use super::addresses::{hold_addresses, stored_address};
 use super::{Around, Given, Runs, Tail};
 use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::copies_plainly;
-use crate::facts::pure::{assignments, only_assigned};
+use crate::facts::pure::{assignments, holds_its_value, is_volatile};
 use crate::facts::unlowered::named_unlowered;
 
 impl Tail<'_, '_> {
@@ -42,6 +42,10 @@ impl Tail<'_, '_> {
                 continue;
             }
             let id = StmtId(index as u32);
+            // Nobody does where no launch fails.
+            if self.checked.has(stmt.span) {
+                continue;
+            }
             if path.start <= stmt.span.start && stmt.span.end <= path.end {
                 return Err(self.at("some threads leave the kernel where others get to the wait", stmt.span));
             }
@@ -88,21 +92,10 @@ impl Tail<'_, '_> {
             self.unlowered_in(part)?;
         }
         self.refuse_changeable_extents()?;
-        let all = effects(self.wait.db, self.wait.function);
-        let asked = all.errors.iter().find(|error| {
-            let own = (0..body.exprs.len() as u32).map(ExprId).any(|e| {
-                let span = body.expr(e).span;
-                self.wait.place(span) == error.place && !self.moves(span)
-            });
-            !own
-        });
-        if let Some(error) = asked {
-            return Err(self.reason(
-                format!(
-                    "what follows may ask for errors of launches before the wait with {}",
-                    error.what
-                ),
-                error.place,
+        if let Some(store) = stored_address(self.wait.db, self.wait.function, body) {
+            return Err(self.at(
+                "this may leave the address of shared or local memory for another kernel, which can't use it",
+                body.expr(store).span,
             ));
         }
         let facts = summary(self.wait.db, self.wait.function);
@@ -256,7 +249,7 @@ impl Tail<'_, '_> {
             return Err(unclear());
         };
         let on_the_way = self.levels.iter().any(|level| match level {
-            Around::Block { stmts, index, .. } => stmts[..*index].contains(&outer),
+            Around::Block { .. } => level.before().contains(&outer),
             Around::Guard { .. } => false,
         });
         if !on_the_way {
@@ -298,12 +291,9 @@ impl Tail<'_, '_> {
         by_loop || self.body().params.contains(&binding) || self.declaration_in(around, binding).is_some()
     }
 
-    fn declaration_in(&self, levels: &[Around], binding: BindingId) -> Option<(StmtId, Option<ExprId>)> {
+    pub(super) fn declaration_in(&self, levels: &[Around], binding: BindingId) -> Option<(StmtId, Option<ExprId>)> {
         let body = self.body();
-        let before = levels.iter().flat_map(|level| match level {
-            Around::Block { stmts, index, .. } => &stmts[..*index],
-            Around::Guard { .. } => &[],
-        });
+        let before = levels.iter().flat_map(Around::before);
         before.copied().find_map(|stmt| match &body.stmt(stmt).kind {
             StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == binding).map(|d| (stmt, d.init)),
             _ => None,
@@ -317,7 +307,7 @@ impl Tail<'_, '_> {
         let looped = self.looped.as_ref();
         let of_loop = looped.is_some_and(|looped| looped.hands_over(self, binding));
         let declared_there = self.moves(variable.span) && !body.params.contains(&binding) && !of_loop;
-        if declared_there || self.given.contains_key(&binding) {
+        if declared_there || self.given.contains_key(&binding) || self.streams.contains_key(&binding) {
             return Ok(());
         }
         let name = &variable.name;
@@ -328,7 +318,7 @@ impl Tail<'_, '_> {
                 Some(_) => !assignments(db, self.wait.function, body, binding).is_empty(),
                 None => self.assigned_before(binding),
             };
-            if assigned || !only_assigned(db, self.wait.function, body, binding) {
+            if assigned || !holds_its_value(db, self.wait.function, body, binding) {
                 self.may_pass(binding, used)?;
             }
             let decl = crate::edit::one_line::one_line(&self.kernel.params[index].decl);
@@ -353,6 +343,13 @@ impl Tail<'_, '_> {
             Storage::Static | Storage::Param => {
                 return Err(self.at(format!("`{name}` can't be handed to another kernel"), used));
             }
+        }
+        if let Some(renewed) = self.renewed(binding) {
+            if renewed.used {
+                self.given.insert(binding, Given::Declared);
+            }
+            self.streams.insert(binding, renewed);
+            return Ok(());
         }
         let declaration = self.declaration(binding);
         if let Some((_, None)) = declaration
@@ -386,7 +383,7 @@ impl Tail<'_, '_> {
             self.given.insert(binding, Given::Passed(decl));
             return Ok(());
         }
-        let plain = variable.ty.array.is_empty() && only_assigned(db, self.wait.function, body, binding);
+        let plain = variable.ty.array.is_empty() && holds_its_value(db, self.wait.function, body, binding);
         let why = match declaration {
             Some((_, Some(init))) if plain && !self.assigned_before(binding) => {
                 match self.declare_again(binding, init) {
@@ -434,7 +431,7 @@ impl Tail<'_, '_> {
         let copied = ty.array.is_empty()
             && !ty.reference
             && !ty.complex
-            && !ty.volatile
+            && !is_volatile(db, self.wait.function, variable)
             && ty.base != "auto"
             && !["cudaStream_t", "cudaEvent_t"].contains(&unqualified(&ty.base))
             && copies_plainly(db, self.wait.function, ty, 0).is_ok();
@@ -456,7 +453,7 @@ impl Tail<'_, '_> {
         }
         let points = ty.pointers > 0 || !is_plain_type(&ty.base);
         let private = private || made_of_fields_or_calls(db, self.wait.file, body, binding);
-        if private && points {
+        if private && points && !self.is_of_the_heap(binding) {
             return Err(self.at(
                 format!("`{name}` may point at shared or local memory, which another kernel can't use"),
                 used,
@@ -468,7 +465,7 @@ impl Tail<'_, '_> {
                 used,
             )),
             Runs::One => Ok(()),
-            Runs::All if only_assigned(db, self.wait.function, body, binding) && self.same_everywhere(binding) => {
+            Runs::All if holds_its_value(db, self.wait.function, body, binding) && self.same_everywhere(binding) => {
                 Ok(())
             }
             _ => Err(self.at(
@@ -476,6 +473,30 @@ impl Tail<'_, '_> {
                 used,
             )),
         }
+    }
+
+    /// A pointer that is nothing but what `malloc` gives: memory of the device, which all grids can use until it is freed.
+    fn is_of_the_heap(&self, binding: BindingId) -> bool {
+        let (db, function, body) = (self.wait.db, self.wait.function, self.body());
+        let Some(mut init) = body.initialiser(binding) else {
+            return false;
+        };
+        while let ExprKind::Paren(inner) | ExprKind::Cast { operand: inner, .. } = body.expr(init).kind {
+            init = inner;
+        }
+        let allocates = match &body.expr(init).kind {
+            ExprKind::Call { name: Some(name), .. } => {
+                matches!(name.trim_start_matches("::"), "malloc" | "std::malloc")
+                    && !hides(db, function, name)
+                    && functions_in(db, function, name).is_empty()
+            }
+            _ => false,
+        };
+        let ty = &body.binding(binding).ty;
+        allocates
+            && ty.pointers > 0
+            && holds_its_value(db, function, body, binding)
+            && assignments(db, function, body, binding).is_empty()
     }
 
     /// All threads of the grid have set the variable to the same value, when they are at the wait.
@@ -533,7 +554,7 @@ impl Tail<'_, '_> {
             ExprKind::Name(Name::Local(binding)) => {
                 let variable = body.binding(*binding);
                 let name = &variable.name;
-                let settled = only_assigned(db, self.wait.function, body, *binding)
+                let settled = holds_its_value(db, self.wait.function, body, *binding)
                     && !self.assigned_before(*binding)
                     && variable.ty.array.is_empty();
                 let init = self.declaration(*binding).and_then(|(_, init)| init);
@@ -669,26 +690,41 @@ impl Tail<'_, '_> {
 }
 
 /// Whether a variable is given what a call gives, or a field of an object here: an array in it is its address, and so may be what a member
-/// function gives.
+/// function gives. It may get it from another variable.
 fn made_of_fields_or_calls(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
-    let declared = body.initialiser(binding);
-    let assigned = body.exprs.iter().filter_map(|expr| match &expr.kind {
-        ExprKind::Assign { place, value, .. } if part_of(body, *place) == Some(binding) => Some(*value),
-        _ => None,
-    });
-    let mut values = declared.into_iter().chain(assigned);
-    values.any(|value| {
-        all_in_expr(body, value).into_iter().any(|e| match &body.expr(e).kind {
-            ExprKind::Call { .. } => true,
-            ExprKind::Field {
-                base,
-                field,
-                arrow: false,
-                ..
-            } => part_of(body, *base).is_some() && may_be_array(db, file, field),
-            _ => false,
-        })
-    })
+    let mut seen = BTreeSet::from([binding]);
+    let mut todo = vec![binding];
+    while let Some(binding) = todo.pop() {
+        let declared = body.initialiser(binding);
+        let assigned = body.exprs.iter().filter_map(|expr| match &expr.kind {
+            ExprKind::Assign { place, value, .. } if part_of(body, *place) == Some(binding) => Some(*value),
+            _ => None,
+        });
+        for e in declared
+            .into_iter()
+            .chain(assigned)
+            .flat_map(|value| all_in_expr(body, value))
+        {
+            match &body.expr(e).kind {
+                ExprKind::Call { .. } => return true,
+                ExprKind::Field {
+                    base,
+                    field,
+                    arrow: false,
+                    ..
+                } if part_of(body, *base).is_some() && may_be_array(db, file, field) => return true,
+                ExprKind::Name(Name::Local(other)) => {
+                    let ty = &body.binding(*other).ty;
+                    let carries = ty.pointers > 0 || !is_plain_type(&ty.base);
+                    if carries && seen.insert(*other) {
+                        todo.push(*other);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    false
 }
 
 /// Whether a field of this name may be an array: one is in sight, or none at all.

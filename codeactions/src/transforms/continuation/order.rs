@@ -25,7 +25,7 @@ impl Tail<'_, '_> {
         let mut launches = launches(db, function).iter();
         // What the loop puts there is in front of its next wait; what follows the loop, other threads do in the parent.
         let before = |span: Span| self.is_looped(span) || !self.moves(span) || self.stays_for_others(span);
-        if let Some(launch) = launches.find(|l| maybe(&l.stream) && before(l.span)) {
+        if let Some(launch) = launches.find(|l| maybe(&l.stream) && before(l.span) && !self.is_into_own_array(l)) {
             let name = launch.kernel_name.as_deref().unwrap_or("a kernel");
             let may = if launch.stream == Stream::Other {
                 "may be one that"

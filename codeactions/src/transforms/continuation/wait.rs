@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -16,6 +16,9 @@ use crate::edit::{lex, style};
 use crate::emit::target;
 use crate::facts::pure;
 use crate::facts::site::function_around;
+
+/// What asks for errors of launches, and waits for nothing.
+pub const ASKS: &str = "cudaPeekAtLastError";
 
 /// A wait for child grids.
 pub struct Wait<'db> {
@@ -90,6 +93,32 @@ impl<'db> Wait<'db> {
         let stmt = self.places.statement_of(self.call)?;
         let alone = matches!(self.body.stmt(stmt).kind, StmtKind::Expr(e) if self.body.strip_parens(e) == self.call);
         (alone && !self.body.expr(self.call).from_macro).then_some(stmt)
+    }
+
+    /// The word that names the wait, where it is written in the kernel and not in a macro.
+    pub fn word(&self) -> Result<TextRange, Ineligible> {
+        let here = self.here();
+        let text = self.file.text(self.db);
+        let source = here.range.text(&text);
+        let words: Vec<lex::Token> = lex::code_tokens(source)
+            .into_iter()
+            .filter(|t| t.text(source) == unqualified(&self.name))
+            .collect();
+        let [word] = words.as_slice() else {
+            return Err(refuse("the wait is hidden by a macro", Some(here)));
+        };
+        let at = here.range.start;
+        Ok(TextRange::new(at + word.start as u32, at + word.end as u32))
+    }
+
+    /// Leaves a question for errors of launches in the place of the wait.
+    ///
+    /// # Errors
+    /// It is hidden by a macro.
+    pub fn ask_only(&self, edit: &mut EditBuilder<'_>) -> Result<(), Ineligible> {
+        let range = self.word()?;
+        edit.replace(FileRange { file: self.file, range }, ASKS);
+        Ok(())
     }
 
     pub fn refuse_common(&self, refusals: &mut Refusals) {
