@@ -51,7 +51,7 @@ pub fn enough(function: &Function<'_>, needed: Needed, used: &[Found]) -> Option
         Needed::Bytes(bytes) => STATIC_BYTES.checked_sub(u64::from(bytes)),
         Needed::AtLeast(_) => None,
     };
-    let fits = || Some(static_bytes(function, used)? <= left?);
+    let fits = || Some(static_bytes(function, used)? <= left? && !has_dynamic(function, used));
     if fits() == Some(true) {
         return None;
     }
@@ -66,24 +66,35 @@ pub fn enough(function: &Function<'_>, needed: Needed, used: &[Found]) -> Option
 }
 
 /// Bytes of the `__shared__` variables of fixed size of a kernel and of the functions that it calls. `used` are the places where one of them
-/// uses some. `None`: not known, or others come on top: those of the file, or what the launch asks for.
+/// uses some. `None`: not known, or others come on top: those of the file.
 pub fn static_bytes(function: &Function<'_>, used: &[Found]) -> Option<u64> {
-    let mut callees: Vec<Function<'_>> = Vec::new();
+    let callees = callees(function, used)?;
+    std::iter::once(function).chain(&callees).try_fold(0u64, |sum, one| {
+        let own: Vec<&Found> = used.iter().filter(|found| is_in(one, found.place)).collect();
+        sum.checked_add(own_bytes(one, &own)?)
+    })
+}
+
+/// The functions that a kernel calls and that use some. `None`: not known, or templates, of which each instance has variables of its own.
+fn callees<'db>(function: &Function<'db>, used: &[Found]) -> Option<Vec<Function<'db>>> {
+    let mut callees: Vec<Function<'db>> = Vec::new();
     for found in used {
         if is_in(function, found.place) || callees.iter().any(|callee| is_in(callee, found.place)) {
             continue;
         }
         let callee = function_around(function.db, found.place)?;
-        // Each instance of a template has variables of its own.
         if !callee.signature(function.db).scope_names.is_empty() {
             return None;
         }
         callees.push(Function::new(function.db, callee));
     }
-    std::iter::once(function).chain(&callees).try_fold(0u64, |sum, one| {
-        let own: Vec<&Found> = used.iter().filter(|found| is_in(one, found.place)).collect();
-        sum.checked_add(own_bytes(one, &own)?)
-    })
+    Some(callees)
+}
+
+/// Whether one of them has a variable in dynamic shared memory: how much of it there is the launch says.
+fn has_dynamic(function: &Function<'_>, used: &[Found]) -> bool {
+    let dynamic = |one: &Function<'_>| one.body.bindings.iter().any(|b| b.storage == Storage::ExternShared);
+    callees(function, used).is_none_or(|callees| std::iter::once(function).chain(&callees).any(dynamic))
 }
 
 fn is_in(function: &Function<'_>, place: FileRange) -> bool {
@@ -104,9 +115,8 @@ fn own_bytes(function: &Function<'_>, used: &[&Found]) -> Option<u64> {
     if !used.iter().all(declared) {
         return None;
     }
-    variables.iter().try_fold(0u64, |sum, variable| {
-        let bytes = of_variable(function, variable).filter(|_| variable.storage == Storage::Shared)?;
-        // Each may begin at a multiple of 16.
-        sum.checked_add(bytes.checked_next_multiple_of(16)?)
-    })
+    let fixed = variables.iter().filter(|variable| variable.storage == Storage::Shared);
+    // Each may begin at a multiple of 16.
+    let mut bytes = fixed.map(|variable| of_variable(function, variable)?.checked_next_multiple_of(16));
+    bytes.try_fold(0u64, |sum, bytes| sum.checked_add(bytes?))
 }

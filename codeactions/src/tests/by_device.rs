@@ -29,7 +29,7 @@ fn launches_that_device_code_makes() {
     __shared__ int total;
     if (threadIdx.x == 0) total = h + 1;
     __syncthreads();
-    if (threadIdx.x == 0 && tile < 9) $0walk<<<1, 32TAIL>>>(out, tile + 1, total);
+    if (threadIdx.x == 0 && tile < 9) $0walk<<<1, 32>>>(out, tile + 1, total);
     out[tile] = h;
 }
 "#;
@@ -44,20 +44,21 @@ __global__ void parent(int* out, int n) {
     if (depth < 4 && threadIdx.x == 0) $0visit<<<2, 32>>>(out, depth + 1);
 }
 "#;
-    let tail = walk.replace("TAIL", ", 0, cudaStreamTailLaunch");
+    let relax = r#"__global__ void relax(int* out, int n, int round) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] += round;
+    if (i == 0 && round < 9) $0relax<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(out, n, round + 1);
+}
+"#;
     for (ids, kernels, launch) in [
-        (
-            &["promote"][..],
-            &*walk.replace("TAIL", ""),
-            "walk<<<1, 32>>>(out, 0, 0);",
-        ),
+        (&["promote"][..], walk, "walk<<<1, 32>>>(out, 0, 0);"),
         (
             &["aggregate-block", "aggregate-grid"],
             child,
             "parent<<<4, 32>>>(out, 100);",
         ),
         (&["flatten-recursion"], tree, "visit<<<1, 32>>>(out, 0);"),
-        (&["persistent-loop"], &*tail, "walk<<<1, 32>>>(out, 0, 0);"),
+        (&["persistent-loop"], relax, "relax<<<4, 32>>>(out, 100, 0);"),
     ] {
         for id in ids {
             for by in BY_HOST {

@@ -313,6 +313,7 @@ fn room_in_shared_memory() {
         ("h += lines(n);", &nothing),
         ("h += lines(n) + big(n); __shared__ Lines more[11];", &bytes),
         ("h += any(n) + any(2u);", &bytes),
+        ("extern __shared__ int more[]; h += more[0];", &bytes),
     ] {
         assert_eq!(to_spare(&rewrite("promote", &program("", first))), expected, "{first}");
     }
