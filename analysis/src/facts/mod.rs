@@ -12,6 +12,7 @@ pub mod functors;
 pub mod groups;
 pub mod hidden;
 pub mod launch;
+pub mod left_behind;
 pub(crate) mod named;
 mod overloads;
 pub(crate) mod plain_operands;

@@ -133,6 +133,11 @@ another time, or not at all, so the check finds something else. As long as nothi
 under `compute-sanitizer`, which reports every call that fails. Guard launches that may have zero blocks: they fail, too. Where the error of a
 wait for child grids is looked at, the rewritten kernel looks before those grids are complete, and doesn't see what they do wrong.";
 
+    NOTHING_LEFT_IN_MEMORY: "nothing-left-in-memory", "No address or stream of its own is left in memory", "\
+A thread may write the address of a local or shared variable, or a stream that it has created, into global memory and read it there again
+after its wait. The rewritten program reads it in another grid, where neither can be used. It is taken for granted that the kernel doesn't do
+so. Pass such things as arguments, or keep them in variables of the kernel.";
+
     LAUNCHES_ACCEPTED: "launches-accepted", "CUDA accepts the launches", "\
 CUDA refuses a launch with more shared memory than the host allows, or with more threads in a block than `__launch_bounds__` names. Its grid
 doesn't run. The rewritten program runs that work in another way, where CUDA has nothing to refuse, and so its results change. Check

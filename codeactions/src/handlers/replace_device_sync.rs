@@ -208,7 +208,18 @@ fn remove(wait: &Wait<'_>, waited: &Waited<'_>) -> Result<SourceEdit, Ineligible
     }
     match wait.statement() {
         Some(stmt) => delete(wait, stmt, &mut edit),
-        None => wait.ask_only(&mut edit)?,
+        None => {
+            wait.ask_only(&mut edit)?;
+            let shown = wait.shown();
+            edit.assume(assumption::NO_LAUNCH_FAILS.of(Reason {
+                text: format!(
+                    "no CUDA call of `{}` fails before the wait, nor does a grid that it waits for: its error is asked for before those grids \
+                     are complete{shown}",
+                    wait.kernel()
+                ),
+                place: Some(wait.here()),
+            }));
+        }
     }
     finish(edit)
 }

@@ -6,7 +6,7 @@ use super::fixes::fix;
 const ID: &str = "replace-device-sync";
 
 /// A child that changes its row, and a kernel with this body that one thread runs, or as many as `shape` says.
-fn program(body: &str, shape: &str) -> String {
+pub(super) fn program(body: &str, shape: &str) -> String {
     format!(
         r#"__global__ void child(int* d, int k) {{ d[threadIdx.x] += k; }}
 
@@ -20,7 +20,7 @@ void run(int* data, int* out, int** box, int n) {{ parent<<<{shape}>>>(data, out
 }
 
 #[track_caller]
-fn becomes(text: &str, pieces: &[&str]) -> Vec<String> {
+pub(super) fn becomes(text: &str, pieces: &[&str]) -> Vec<String> {
     let (new, assumes) = fix(ID, text, &[]).unwrap_or_else(|reasons| panic!("refused: {reasons:#?}"));
     for piece in pieces {
         assert!(new.contains(piece), "no\n{piece}\nin\n{new}");
@@ -29,7 +29,7 @@ fn becomes(text: &str, pieces: &[&str]) -> Vec<String> {
 }
 
 #[track_caller]
-fn refused(text: &str, reason: &str) {
+pub(super) fn refused(text: &str, reason: &str) {
     match fix(ID, text, &[]) {
         Ok((new, _)) => panic!("not refused:\n{new}"),
         Err(reasons) => assert!(reasons.iter().any(|r| r.contains(reason)), "{reasons:#?}"),
@@ -61,7 +61,7 @@ fn the_look_at_the_error_stays() {
     ] {
         let assumes = becomes(&checked(check), &[stays]);
         assert!(
-            assumes.iter().any(|a| a.contains("no launch of `parent` fails")),
+            assumes.iter().any(|a| a.contains("no CUDA call of `parent` fails")),
             "{assumes:?}"
         );
     }

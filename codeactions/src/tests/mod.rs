@@ -31,6 +31,7 @@ mod hidden;
 mod hidden_members;
 mod hoisted_operators;
 mod launch_errors;
+mod left_in_memory;
 mod members;
 mod moved;
 mod nesting;

@@ -1,9 +1,13 @@
 //! The code of a continuation and of its launch.
 
+use std::collections::HashSet;
+
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Bound, Launchers, in_recursion, launch_counts, launches, pending_launch_limit};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
@@ -19,8 +23,7 @@ use crate::edit::style;
 use crate::emit::outline;
 use crate::emit::target;
 use crate::facts::pending::most_pending;
-use crate::transforms::continuation::wait::behind_comments;
-use crate::transforms::continuation::wait::delete;
+use crate::transforms::continuation::wait::{Wait, behind_comments, delete};
 
 impl Tail<'_, '_> {
     pub(super) fn source(&self, span: Span) -> &str {
@@ -292,6 +295,7 @@ impl Tail<'_, '_> {
             self.flat_blocks(),
             self.pile_up(),
             self.kept_by_callees(),
+            self.left_in_memory(),
             self.no_failures(),
         ];
         all.into_iter().flatten().for_each(|reason| edit.assume(reason));
@@ -302,17 +306,18 @@ impl Tail<'_, '_> {
         let kernel = &self.kernel.name;
         if let Some(span) = self.checked.stays {
             let text = format!(
-                "no launch of `{kernel}` fails, nor does a grid that it waits for: what it does then is done before those grids are complete"
+                "no CUDA call of `{kernel}` fails, nor does a grid that it waits for: what it does then is done before those grids are complete{}",
+                self.wait.shown()
             );
             return Some(assumption::NO_LAUNCH_FAILS.of(self.reason(text, self.wait.place(span))));
         }
         let all = effects(self.wait.db, self.wait.function);
-        let asks = all.errors.first()?;
-        let text = format!(
-            "no CUDA call fails in `{kernel}`, and no launch has zero blocks: `{kernel}` checks {}",
-            asks.what
-        );
-        Some(assumption::NO_LAUNCH_FAILS.of(self.reason(text, asks.place)))
+        let (what, place) = match all.errors.first() {
+            Some(asks) => (asks.what.clone(), asks.place),
+            None => asks_by_another_name(self.wait)?,
+        };
+        let text = format!("no CUDA call fails in `{kernel}`, and no launch has zero blocks: `{kernel}` checks {what}");
+        Some(assumption::NO_LAUNCH_FAILS.of(self.reason(text, place)))
     }
 
     /// Writes the continuation and its launch.
@@ -518,3 +523,27 @@ impl Tail<'_, '_> {
         Some(is_wait)
     }
 }
+
+/// Where a kernel may ask for errors without a call that says so: by a pointer to the function, or by an object of a class whose members ask.
+fn asks_by_another_name(wait: &Wait<'_>) -> Option<(String, FileRange)> {
+    let (db, text) = (wait.db, wait.function.text(wait.db));
+    let asks = |text: &str| {
+        lex::identifiers(text)
+            .find(|word| ASKS_FOR_ERRORS.contains(word))
+            .map(str::to_owned)
+    };
+    if let Some(word) = asks(&text) {
+        return Some((word, wait.here()));
+    }
+    let members = included_files(db, wait.file)
+        .iter()
+        .flat_map(|file| &items(db, *file).functions);
+    let classes: HashSet<&str> = members
+        .filter(|f| f.has_body(db) && asks(&f.text(db)).is_some())
+        .filter_map(|f| f.name(db).rsplit("::").nth(1))
+        .collect();
+    let class = lex::identifiers(&text).find(|word| classes.contains(word))?;
+    Some((format!("errors by `{class}`"), wait.here()))
+}
+
+const ASKS_FOR_ERRORS: [&str; 2] = ["cudaGetLastError", "cudaPeekAtLastError"];

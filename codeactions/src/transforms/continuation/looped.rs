@@ -10,7 +10,7 @@ use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Launchers, who_gets_to};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::walk::all_exprs;
-use gridfuse_analysis::hir::{BindingId, ExprId, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, StmtId, StmtKind, Storage};
 
 use super::{Around, Runs, Tail, is_one_block};
 use crate::api::refusal::{Ineligible, Reason, refuse};
@@ -294,6 +294,17 @@ impl<'a, 'db> Tail<'a, 'db> {
     fn loop_again(&self, looped: &Looped, launch: &str) -> Option<String> {
         let (body, text) = (self.body(), &*self.kernel.text);
         let one_line = |e: ExprId| crate::edit::one_line::one_line(self.source(body.expr(e).span));
+        let conditions = looped
+            .cond
+            .map(|cond| body.strip_parens(cond))
+            .into_iter()
+            .chain(looped.step);
+        if !conditions
+            .into_iter()
+            .all(|e| is_written_there(body, e, self.source(body.expr(e).span)))
+        {
+            return None;
+        }
         let words: Vec<&str> = lex::identifiers(text).collect();
         let resumed = names::untaken(self.wait.db, self.wait.file, "resumed", |name| words.contains(&name));
         let cond = looped.cond.map_or("true".to_owned(), |cond| {
@@ -321,6 +332,29 @@ impl<'a, 'db> Tail<'a, 'db> {
         lines.push("\t}".to_owned());
         Some(lines.join("\n"))
     }
+}
+
+/// Whether what stands at the place of an expression is all of it, and not the arguments of a macro that makes it: `i, n` of `LESS(i, n)`.
+fn is_written_there(body: &Body, e: ExprId, source: &str) -> bool {
+    let tokens = lex::code_tokens(source);
+    let mut depth = 0i32;
+    let balanced = tokens.iter().all(|token| {
+        match token.text(source) {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth -= 1,
+            _ => {}
+        }
+        depth >= 0
+    });
+    let used = || match tokens.as_slice() {
+        [name] => name.kind == lex::TokenKind::Word,
+        [name, open, ..] => {
+            let ends = open.text(source) == "(" && lex::closing(source, &tokens, 1) == Some(tokens.len() - 1);
+            name.kind == lex::TokenKind::Word && ends
+        }
+        [] => false,
+    };
+    balanced && depth == 0 && (!body.expr(e).from_macro || used())
 }
 
 /// A range without the white space at its ends.

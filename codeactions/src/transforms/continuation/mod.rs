@@ -23,6 +23,7 @@ use gridfuse_analysis::facts::dependence::Waited;
 use gridfuse_analysis::facts::effects::{Assembly, BUILTINS, Effects, effects};
 use gridfuse_analysis::facts::hidden::hidden;
 use gridfuse_analysis::facts::launch::{LaunchFacts, Launchers, gets_there_by_flat_blocks, launches, who_gets_to};
+use gridfuse_analysis::facts::left_behind::{may_leave, may_take};
 use gridfuse_analysis::facts::uniformity::{FunctionUniformity, Level, uniformity};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{functions_named, launch_sites_of, only_known_launches};
@@ -347,6 +348,10 @@ impl<'a, 'db> Tail<'a, 'db> {
             };
             return Err(self.at(format!("`{name}` {what}, so nothing of it can be moved"), stmt.span));
         }
+        let all = effects(self.wait.db, self.wait.function);
+        if let Some(asm) = all.asm.iter().find(|asm| asm.may_have(&["exit", "ret"])) {
+            return Err(self.reason(format!("threads may leave `{name}` by inline assembly"), asm.place));
+        }
         let around = self.wait.places.around(self.wait.call);
         for stmt in around.skip_while(|stmt| *stmt != self.checked.stmt).skip(1) {
             // All that a macro stands for is where its use is: a part of that can't be moved. What is in other blocks goes as a whole.
@@ -516,6 +521,22 @@ impl<'a, 'db> Tail<'a, 'db> {
             .iter()
             .any(keeps)
             .then(|| assumption::FRESH_SHARED_MEMORY.of(self.reason(text, theirs.place)))
+    }
+
+    /// That what moves finds no address of the kernel's local or shared memory, and no stream of its own, where the kernel may have left it.
+    fn left_in_memory(&self) -> Option<Assumed> {
+        let (db, function) = (self.wait.db, self.wait.function);
+        // A loop that goes on there does all that it did.
+        let all = [Span::new(0, function.text(db).len() as u32)];
+        let parts = if self.looped.is_some() { &all[..] } else { &self.moved };
+        may_take(db, function, parts)?;
+        let left = may_leave(db, function)?;
+        let text = format!(
+            "`{}` leaves no address of local or shared memory, and no stream, in memory that what follows the wait reads: another grid can't \
+             use them",
+            self.kernel.name
+        );
+        Some(assumption::NOTHING_LEFT_IN_MEMORY.of(self.reason(text, left)))
     }
 
     /// All launches of the kernel are known and like this.

@@ -6,14 +6,16 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Dependence, unchanged};
-use gridfuse_analysis::facts::effects::{effects, is_pure, summary};
+use gridfuse_analysis::facts::effects::{Found, effects, is_pure, summary};
 use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::launch::constant_value;
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::library::library;
+use gridfuse_analysis::hir::mentions::file_words;
 use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::reference_names::may_hold_a_reference;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
@@ -27,6 +29,7 @@ use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::copies_plainly;
+use crate::facts::own_name;
 use crate::facts::pure::{assignments, holds_its_value, is_volatile};
 use crate::facts::unlowered::named_unlowered;
 
@@ -105,6 +108,7 @@ impl Tail<'_, '_> {
                 *span,
             ));
         }
+        self.refuse_own_name()?;
         self.refuse_clashes()?;
         match unchanged(self.wait.db, self.wait.function, &self.reads) {
             Dependence::None(_) => Ok(()),
@@ -135,11 +139,64 @@ impl Tail<'_, '_> {
     fn names_in(&mut self, expr: ExprId) -> Result<(), Reason> {
         let body = self.body();
         for part in all_in_expr(body, expr) {
-            if let ExprKind::Name(Name::Local(binding)) = &body.expr(part).kind {
-                self.give(*binding, body.expr(part).span)?;
+            let named = match &body.expr(part).kind {
+                ExprKind::Name(_) => part,
+                // A pointer to a function, which may look like a declaration of one.
+                ExprKind::Call { name: Some(name), .. } if self.kernel_declares(name) => {
+                    return Err(self.at(
+                        format!("`{name}` can't be handed to another kernel"),
+                        body.expr(part).span,
+                    ));
+                }
+                ExprKind::Call { callee, .. } => body.strip_parens(*callee),
+                _ => continue,
+            };
+            if let ExprKind::Name(Name::Local(binding)) = &body.expr(named).kind {
+                self.give(*binding, body.expr(named).span)?;
             }
         }
         Ok(())
+    }
+
+    /// `int (*f)() = one;` stands in the kernel.
+    fn kernel_declares(&self, name: &str) -> bool {
+        let text = self.wait.function.text(self.wait.db);
+        let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        [format!("(*{name})("), format!("(*{name}[")]
+            .iter()
+            .any(|head| compact.contains(head))
+            && !self.body().bindings.iter().any(|b| b.name == name)
+    }
+
+    /// `__func__` is another name in the continuation.
+    fn refuse_own_name(&self) -> Result<(), Reason> {
+        let start = self.wait.start;
+        let moves = |found: &&Found| {
+            let range = found.place.range;
+            let own = found.place.file == self.wait.file && range.start >= start;
+            own && self.moves(Span::new(range.start - start, range.end - start))
+        };
+        // As a default argument it is the name of whoever calls.
+        let db = self.wait.db;
+        let mut files = included_files(db, self.wait.file).iter();
+        if files.any(|file| file_words(db, *file).contains("__builtin_FUNCTION")) {
+            return Err(self.reason(
+                "what follows may use __builtin_FUNCTION(), which is another name in another kernel",
+                self.wait.here(),
+            ));
+        }
+        let names = effects(self.wait.db, self.wait.function);
+        let mut tells = names.own_name.iter().filter(moves);
+        match tells.find(|name| !own_name::is_told_of_errors_alone(self.kernel, name)) {
+            Some(name) => Err(self.reason(
+                format!(
+                    "what follows uses {}, which is another name in another kernel",
+                    name.what
+                ),
+                name.place,
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Variables that a part of the kernel names where nothing is lowered: `sum<K>(d)`.
@@ -434,9 +491,16 @@ impl Tail<'_, '_> {
             && !is_volatile(db, self.wait.function, variable)
             && ty.base != "auto"
             && !["cudaStream_t", "cudaEvent_t"].contains(&unqualified(&ty.base))
+            && !has_inner_const(self.source(variable.decl_span))
             && copies_plainly(db, self.wait.function, ty, 0).is_ok();
         if !copied {
             return Err(self.at(format!("`{name}` can't be handed to another kernel"), used));
+        }
+        if !body.params.contains(&binding) && may_hold_a_reference(db, self.wait.file, &ty.base) {
+            return Err(self.at(
+                format!("`{name}` may hold a reference to shared or local memory, which another kernel can't use"),
+                used,
+            ));
         }
         let private = body.bindings.iter().any(|b| {
             !b.ty.array.is_empty() && b.storage != Storage::Param
@@ -444,7 +508,8 @@ impl Tail<'_, '_> {
         }) || body.exprs.iter().any(|e| matches!(e.kind, ExprKind::AddrOf(_)))
             || escapes(db, self.wait.function).iter().any(|e| !e.through_parameter)
             // A function may give the address of its own.
-            || !effects(db, self.wait.function).shared.is_empty();
+            || !effects(db, self.wait.function).shared.is_empty()
+            || lends_objects(db, self.wait.file, body);
         if hold_addresses(db, self.wait.function, body).contains(&binding) {
             return Err(self.at(
                 format!("`{name}` may hold the address of shared or local memory, which another kernel can't use"),
@@ -681,12 +746,55 @@ impl Tail<'_, '_> {
                 ExprKind::Name(Name::Other(n)) | ExprKind::Call { name: Some(n), .. } => *n == variable.name,
                 _ => false,
             };
-            if hidden || own && (is_type || body.exprs.iter().any(|e| outer(&e.kind))) {
+            // A loop that goes on may name what the file has before the variable is declared, in sizes and template arguments, too.
+            let meant = meaning_in(self.wait.db, self.wait.function, &variable.name);
+            let of_file = self.looped.is_some() && !matches!(meant, Meaning::Unknown);
+            if hidden || own && (is_type || of_file || body.exprs.iter().any(|e| outer(&e.kind))) {
                 return Err(clash());
             }
         }
         Ok(())
     }
+}
+
+/// `const char* const* names`: what the pointers in between are is part of no type that is written again.
+fn has_inner_const(declaration: &str) -> bool {
+    let head = declaration.split('=').next().unwrap_or("");
+    let between = head
+        .find('*')
+        .zip(head.rfind('*'))
+        .and_then(|(first, last)| head.get(first..last));
+    between.is_some_and(|between| lex::identifiers(between).any(|word| word == "const"))
+}
+
+/// Whether a member function or a user's operator gets a variable, which may keep its address: `cursor.bind(x)`, `*holder = x`.
+fn lends_objects(db: &dyn Db, file: SourceFile, body: &Body) -> bool {
+    let is_variable = |e: ExprId| part_of(body, e).is_some_and(|b| body.binding(b).ty.pointers == 0);
+    let is_object = |e: ExprId| {
+        part_of(body, e).is_some_and(|b| body.binding(b).ty.pointers == 0 && !is_plain_type(&body.binding(b).ty.base))
+    };
+    let has_operators = || {
+        let mut functions = included_files(db, file)
+            .iter()
+            .flat_map(|file| &items(db, *file).functions);
+        functions.any(|f| unqualified(f.name(db)).starts_with("operator"))
+    };
+    let lends = |kind: &ExprKind| match kind {
+        ExprKind::Call { callee, args, .. } => match &body.expr(body.strip_parens(*callee)).kind {
+            ExprKind::Field { base, .. } => is_object(*base) || args.iter().any(|arg| is_variable(*arg)),
+            _ => false,
+        },
+        ExprKind::Unary(_, e) | ExprKind::Deref(e) => is_object(*e) && has_operators(),
+        ExprKind::Index { base: a, index: b } | ExprKind::Binary(_, a, b) => {
+            (is_object(*a) || is_object(*b)) && has_operators()
+        }
+        ExprKind::Assign { place, value, .. } => {
+            let plain = part_of(body, *place).is_some_and(|b| is_plain_type(&body.binding(b).ty.base));
+            !plain && is_variable(*value) && has_operators()
+        }
+        _ => false,
+    };
+    body.exprs.iter().any(|e| lends(&e.kind))
 }
 
 /// Whether a variable is given what a call gives, or a field of an object here: an array in it is its address, and so may be what a member

@@ -188,9 +188,10 @@ impl Tail<'_, '_> {
         }
     }
 
-    /// Whoever comes to the wait has run this statement, in a block around it.
+    /// Whoever comes to what follows has run this statement, in a block around all of that.
     fn is_passed(&self, stmt: StmtId) -> bool {
-        self.levels.iter().any(|level| level.before().contains(&stmt))
+        let mut around = self.levels.iter().skip(self.outermost);
+        around.any(|level| level.before().contains(&stmt))
     }
 
     /// Whoever comes to what follows runs this statement.

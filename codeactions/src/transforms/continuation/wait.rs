@@ -2,10 +2,12 @@
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::preprocess::MacroState;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::macros::function_macros;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtId, StmtKind, body};
@@ -93,6 +95,32 @@ impl<'db> Wait<'db> {
         let stmt = self.places.statement_of(self.call)?;
         let alone = matches!(self.body.stmt(stmt).kind, StmtKind::Expr(e) if self.body.strip_parens(e) == self.call);
         (alone && !self.body.expr(self.call).from_macro).then_some(stmt)
+    }
+
+    /// What an assumption about failures says where a macro around the wait makes a string of it: `#define CHECK(call) check(call, #call)`.
+    pub fn shown(&self) -> String {
+        self.shown_by().map_or(String::new(), |name| {
+            format!("; and `{name}` shows the wait's text, which is another one now, only where something fails")
+        })
+    }
+
+    fn shown_by(&self) -> Option<String> {
+        let around = self.places.statement_of(self.call)?;
+        let text = self.file.text(self.db);
+        let source = self.place(self.body.stmt(around).span).range.text(&text);
+        let states = &function_macros(self.db, self.function).states;
+        let makes_strings = |name: &&str| {
+            let bodies = states
+                .get(*name)
+                .into_iter()
+                .flatten()
+                .filter_map(|(_, state)| match state {
+                    MacroState::Defined(item) => Some(item.body.replace("##", "")),
+                    _ => None,
+                });
+            bodies.into_iter().any(|body| body.contains('#'))
+        };
+        lex::identifiers(source).find(makes_strings).map(str::to_owned)
     }
 
     /// The word that names the wait, where it is written in the kernel and not in a macro.

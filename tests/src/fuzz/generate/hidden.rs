@@ -38,7 +38,8 @@ impl Generator {
             before: Vec::new(),
             value: atom(value),
         };
-        match self.random.below(11) {
+        let comment = self.comment();
+        match self.random.below(12) {
             0 => {
                 self.feature("default member initialiser");
                 self.text(format!("struct {class} {{ int v = {builtin}; }};"));
@@ -68,7 +69,7 @@ impl Generator {
                 self.text(format!(
                     r#"struct {class} {{
     int b;
-    __device__ operator int() const {{ return b + {builtin}; }}
+    __device__ operator{comment} int() const {{ return b + {builtin}; }}
 }};
 static __device__ {class} {make}(int n) {{ return {{n}}; }}"#
                 ));
@@ -79,11 +80,12 @@ static __device__ {class} {make}(int n) {{ return {{n}}; }}"#
                 self.text(format!(
                     r#"struct {class} {{
     int b;
-    __device__ operator int() const {{ return b + {builtin}; }}
+    __device__ operator{comment} int() const {{ return b + {builtin}; }}
 }};
 static __device__ int {make}(int n) {{ return n + 1; }}"#
                 ));
-                only(format!("{make}({class}{{-1}})"))
+                let object = self.object(&class, "-1");
+                only(format!("{make}({object})"))
             }
             6 => {
                 self.feature("conversion to a result");
@@ -122,9 +124,19 @@ static __device__ int operator,({class} a, int b) {{ return a.v * 0 + b * 0 + {b
                 let operator = *self.random.pick(&["+", "*", "%", "<<", "^"]);
                 self.text(format!(
                     r#"struct {class} {{ int v; }};
-static __device__ int operator{operator}({class} a, int b) {{ return a.v * 0 + b * 0 + {builtin}; }}"#
+static __device__ int operator{comment}{operator}({class} a, int b) {{ return a.v * 0 + b * 0 + {builtin}; }}"#
                 ));
-                only(format!("{class}{{len}} {operator} len"))
+                let object = self.object(&class, "len");
+                only(format!("{object} {operator} len"))
+            }
+            10 => {
+                self.feature("operator of an enumeration");
+                let operator = *self.random.pick(&["+", "-", "%", "<"]);
+                self.text(format!(
+                    r#"enum class {class} {{ first }};
+static __device__ int operator{comment}{operator}({class} a, int b) {{ return (int)a * 0 + b * 0 + {builtin}; }}"#
+                ));
+                only(format!("({class}::first {operator} 2)"))
             }
             _ => {
                 self.feature("member operator of a class");
@@ -132,9 +144,38 @@ static __device__ int operator{operator}({class} a, int b) {{ return a.v * 0 + b
                 self.text(format!(
                     "struct {class} {{\n    int v;\n    __device__ int operator{operator}(int b) const {{ return v * 0 + b * 0 + {builtin}; }}\n}};"
                 ));
-                only(format!("{class}{{len}}{written}"))
+                let object = self.object(&class, "len");
+                only(format!("{object}{written}"))
             }
         }
+    }
+
+    /// What stands between `operator` and what follows it.
+    fn comment(&mut self) -> &'static str {
+        match self.random.chance(25) {
+            true => {
+                self.feature("comment behind the word operator");
+                *self
+                    .random
+                    .pick(&[" /* of the thread */ ", " // of the thread\n    ", "/**/ "])
+            }
+            false => " ",
+        }
+    }
+
+    /// An object of a class that has one number: made on the spot, of `number`, or one of the file's.
+    fn object(&mut self, class: &str, number: &str) -> String {
+        if self.random.chance(50) {
+            return format!("{class}{{{number}}}");
+        }
+        self.feature("object of the file");
+        let name = self.fresh("shared_by_all");
+        let constant = if number == "len" { "3" } else { number };
+        let memory = *self
+            .random
+            .pick(&["constexpr __device__", "__constant__", "__device__"]);
+        self.text(format!("{memory} {class} {name} = {{{constant}}};"));
+        name
     }
 
     /// Every thread launches, though the guard compares its number with what looks the same everywhere.
