@@ -130,10 +130,10 @@ don't make it a part of another one. Nothing is assumed where the function that 
     NO_LAUNCH_FAILS: "no-launch-fails", "No launch fails", "\
 The program checks for errors, with `cudaGetLastError()` for example. A launch that the rewrite moves, joins with others or replaces fails at
 another time, or not at all, so the check finds something else. As long as nothing fails, both programs compute the same. Run the original
-under `compute-sanitizer`, which reports every call that fails. Guard launches that may have zero blocks: they fail, too. Where the error of a
-wait for child grids is looked at, the rewritten kernel looks before those grids are complete, and doesn't see what they do wrong.";
+under `compute-sanitizer`, which reports every call that fails; guard launches that may have zero blocks, as they fail, too. Where the error
+of a wait for child grids is looked at, the rewritten kernel looks before those grids are complete, and doesn't see what they do wrong.";
 
-    NOTHING_LEFT_IN_MEMORY: "nothing-left-in-memory", "No address or stream of its own is left in memory", "\
+    NOTHING_LEFT_IN_MEMORY: "addresses-not-left", "No address or stream of its own is left in memory", "\
 A thread may write the address of a local or shared variable, or a stream that it has created, into global memory and read it there again
 after its wait. The rewritten program reads it in another grid, where neither can be used. It is taken for granted that the kernel doesn't do
 so. Pass such things as arguments, or keep them in variables of the kernel.";
