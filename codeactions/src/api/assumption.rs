@@ -133,7 +133,7 @@ another time, or not at all, so the check finds something else. As long as nothi
 under `compute-sanitizer`, which reports every call that fails; guard launches that may have zero blocks, as they fail, too. Where the error
 of a wait for child grids is looked at, the rewritten kernel looks before those grids are complete, and doesn't see what they do wrong.";
 
-    NOTHING_LEFT_IN_MEMORY: "addresses-not-left", "No address or stream of its own is left in memory", "\
+    NOTHING_LEFT_IN_MEMORY: "addresses-not-left", "Nothing of its own is left in memory", "\
 A thread may write the address of a local or shared variable, or a stream that it has created, into global memory and read it there again
 after its wait. The rewritten program reads it in another grid, where neither can be used. It is taken for granted that the kernel doesn't do
 so. Pass such things as arguments, or keep them in variables of the kernel.";
