@@ -155,9 +155,9 @@ static __device__ int operator{comment}{operator}({class} a, int b) {{ return (i
         match self.random.chance(25) {
             true => {
                 self.feature("comment behind the word operator");
-                *self
-                    .random
-                    .pick(&[" /* of the thread */ ", " // of the thread\n    ", "/**/ "])
+                let comments = [" /* of the thread */ ", " // of the thread\n    ", "/**/ "];
+                let at = self.random.range(0, 2) as usize;
+                comments.get(at).copied().unwrap_or(" ")
             }
             false => " ",
         }
