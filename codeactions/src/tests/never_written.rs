@@ -149,7 +149,7 @@ fn what_may_set_a_field_of_an_object() {
         let text = RANK.replace("Graph g{n, first, weight};", object);
         text.replace(launch, &format!("    {own}\n{launch}"))
     };
-    let all = "Graph all[] = {{n, first, b}, {n, first, a}};";
+    let all = "Graph all[] = {{n, first, weight}, {n, first, weight}};";
     let known = rewrite(ID, &begins("Graph g; g.n = n;", own));
     assert_eq!(known.assumes, Vec::<String>::new());
     // A list of one object is a copy of it.

@@ -301,7 +301,7 @@ fn room_in_shared_memory() {
                  __device__ int big(int v) { __shared__ int b[9]; b[threadIdx.x % 9] = v; return b[0]; }\n\
                  __device__ int huge(int v) { __shared__ int b[12200]; b[threadIdx.x % 9] = v; return b[0]; }\n\
                  __device__ int lines(int v) { __shared__ Lines b[180]; b[0].v[0] = v; return b[0].v[0]; }\n\
-                 template <class T> __device__ int any(T v) { __shared__ T b[9]; b[threadIdx.x % 9] = v; return b[0]; }";
+                 template <class T> __device__ int any(T v) { __shared__ int b[6200]; b[threadIdx.x % 9] = v; return b[0]; }";
     let program = |parameters: &str, first: &str| walk(front, parameters, first, "tile < 3", "tile + 1, h + 1");
     let bytes = ["a block of `walk` has 160 bytes of shared memory to spare"];
     let nothing: [&str; 0] = [];
