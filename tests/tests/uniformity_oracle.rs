@@ -18,8 +18,13 @@ use gridfuse_tests::workspace;
 const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("kernels 5", "k11", "__entered_101094", SAME_VALUE),
     ("kernels 5", "k11", "__entered_101114", SAME_VALUE),
-    ("program 9", "sweep", "__entered_100088", RETURNED),
-    ("program 20", "bfs_level", "__entered_100100", RETURNED),
+    ("program 11", "sweep", "__entered_100133", RETURNED),
+    (
+        "tests/fixtures/device_sync/error_of_many_threads.cu",
+        "parent",
+        "__entered_100012",
+        RETURNED,
+    ),
 ];
 
 /// What LLVM says of every value where the paths from a divergent branch meet.
