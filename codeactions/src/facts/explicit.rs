@@ -3,6 +3,7 @@
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::hir::ExprId;
 use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 
 use crate::edit::lex;
 use crate::facts::calls::is_plain_type;
@@ -27,7 +28,9 @@ pub fn casts_as_it_converts(site: &Site<'_>, expr: ExprId, to: &str) -> bool {
     }
     // The file itself is among them.
     let files = included_files(site.db, site.file);
-    let mut seen = files.iter().map(|file| in_file(site.db, *file));
+    // A class of the runtime header has no conversion but explicit ones: no launch passes one for another type.
+    let theirs = files.iter().filter(|file| !is_runtime_header(site.db, **file));
+    let mut seen = theirs.map(|file| in_file(site.db, *file));
     // Of a number only conversion functions make one; of another type constructors do, too.
     !seen.any(|found| if is_number(to) { found.conversion } else { found.any })
 }

@@ -113,4 +113,21 @@ fn explicit_conversions() {
         ),
     );
     super::rewrite("promote", &passes(class, "before + total)"));
+    // What the runtime header converts is none of the program's.
+    let again = class
+        .replace("explicit ", "")
+        .replace("operator long", "operator float");
+    let header: &str = &crate::runtime::HEADER;
+    let text = format!("#include \"gridfuse.cuh\"\n{}", sums(&again));
+    let rewritten = super::rewrite_files(
+        "promote",
+        &[("a.cu", &text), (crate::runtime::HEADER_NAME, header)],
+        &[],
+    );
+    assert!(rewritten.is_ok(), "{:?}", rewritten.err());
+    let other = [
+        ("a.cu", &*text.replace("gridfuse.cuh", "other.cuh")),
+        ("other.cuh", header),
+    ];
+    super::refuses_files("promote", &other, "may use an explicit conversion");
 }
