@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::base::db::Db;
+use crate::base::db::{Db, SourceFile};
 use crate::base::place::FileRange;
 use crate::base::span::Span;
 use crate::base::words::words;
@@ -21,6 +21,7 @@ use crate::hir::library::library;
 use crate::hir::names::unqualified;
 use crate::hir::plain_types::is_plain_type;
 use crate::hir::resolve::{Meaning, functions_in, meaning_in};
+use crate::hir::runtime_header::is_runtime_header;
 use crate::hir::{Body, ExprId, ExprKind, Name, StmtKind, Storage, body};
 
 /// Calls in calls that are followed; behind them anything may happen.
@@ -30,6 +31,15 @@ const MAX_DEPTH: u32 = 8;
 pub fn may_leave(db: &dyn Db, function: FunctionItem<'_>) -> Option<FileRange> {
     let mut seen = Vec::new();
     leaves(db, function, &mut seen, 0)
+}
+
+/// Whether the program has operators of its own in sight of a file, which may keep the address of an operand.
+pub fn has_operators(db: &dyn Db, file: SourceFile) -> bool {
+    let theirs = included_files(db, file)
+        .iter()
+        .filter(|file| !is_runtime_header(db, **file));
+    let mut functions = theirs.flat_map(|file| &items(db, *file).functions);
+    functions.any(|f| unqualified(f.name(db)).starts_with("operator"))
 }
 
 fn leaves<'db>(
@@ -54,10 +64,7 @@ fn leaves<'db>(
         }
     }
     let places = Places { db, function, body };
-    let mut functions = included_files(db, function.file(db))
-        .iter()
-        .flat_map(|file| &items(db, *file).functions);
-    let has_operators = functions.any(|f| unqualified(f.name(db)).starts_with("operator"));
+    let has_operators = has_operators(db, function.file(db));
     for index in 0..body.exprs.len() as u32 {
         let e = ExprId(index);
         let expr = body.expr(e);

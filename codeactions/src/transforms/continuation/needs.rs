@@ -9,6 +9,7 @@ use gridfuse_analysis::facts::dependence::{Dependence, unchanged};
 use gridfuse_analysis::facts::effects::{Found, effects, is_pure, summary};
 use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::launch::constant_value;
+use gridfuse_analysis::facts::left_behind::has_operators;
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
@@ -773,12 +774,7 @@ fn lends_objects(db: &dyn Db, file: SourceFile, body: &Body) -> bool {
     let is_object = |e: ExprId| {
         part_of(body, e).is_some_and(|b| body.binding(b).ty.pointers == 0 && !is_plain_type(&body.binding(b).ty.base))
     };
-    let has_operators = || {
-        let mut functions = included_files(db, file)
-            .iter()
-            .flat_map(|file| &items(db, *file).functions);
-        functions.any(|f| unqualified(f.name(db)).starts_with("operator"))
-    };
+    let has_operators = || has_operators(db, file);
     let lends = |kind: &ExprKind| match kind {
         ExprKind::Call { callee, args, .. } => match &body.expr(body.strip_parens(*callee)).kind {
             ExprKind::Field { base, .. } => is_object(*base) || args.iter().any(|arg| is_variable(*arg)),
