@@ -62,7 +62,7 @@ pub fn edit_at_place(
     project: &Project,
     path: &Path,
     target: TextRange,
-    rewrite: &Rewrite,
+    rewrite: &'static Rewrite,
     options: &Options,
 ) -> Result<(FileRange, SourceEdit), NoEdit> {
     let file = project.host.file(path).ok_or(NoEdit::Unreadable)?;

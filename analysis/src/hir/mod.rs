@@ -43,6 +43,7 @@ mod types;
 pub mod visible;
 pub mod walk;
 pub mod word;
+pub mod written_out;
 
 pub(crate) use lower::parameters_in_text;
 pub use lower::{body, parameters};

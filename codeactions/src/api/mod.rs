@@ -7,3 +7,4 @@ pub mod refusal;
 pub mod rewrite;
 pub mod sequence;
 pub mod source_edit;
+pub mod written_out;

@@ -10,6 +10,7 @@ use crate::api::assumption::Assumed;
 use crate::api::refusal::refuse;
 use crate::api::refusal::{Ineligible, Reason};
 use crate::api::source_edit::SourceEdit;
+use crate::api::written_out;
 
 /// Whether a rewrite can be applied to a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -269,18 +270,25 @@ impl Rewrite {
     /// # Errors
     /// The reasons why it can't be applied: at least one.
     pub fn apply<'db>(
-        &self,
+        &'static self,
         db: &'db dyn Db,
         at: impl Into<At<'db>>,
         options: &Options,
     ) -> Result<SourceEdit, Ineligible> {
         options.validate(self.options)?;
-        (self.run)(&RewriteCtx {
+        let at = at.into();
+        let ctx = RewriteCtx {
             db,
             rewrite: self,
-            at: at.into(),
+            at,
             options,
-        })
+        };
+        match at {
+            At::Launch(launch) if self.target.is_launch() => {
+                written_out::rewritten(db, launch, self, options, || (self.run)(&ctx))
+            }
+            _ => (self.run)(&ctx),
+        }
     }
 }
 

@@ -77,6 +77,12 @@ impl<'db> Sequence<'db> {
         }
     }
 
+    /// Begins with an edit that is no rewrite's.
+    pub fn begin(&mut self, edit: SourceEdit) {
+        self.first = Some(edit);
+        self.steps = 1;
+    }
+
     /// Applies one more rewrite; where it can't be, everything stays as it is.
     pub fn then(&mut self, rewrite: &'static Rewrite, options: &Options) -> Result<(), Ineligible> {
         if self.steps == 0 {

@@ -55,6 +55,7 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         return Some(expr);
     }
     match &body.expr(expr).kind {
+        ExprKind::Call { callee, args, .. } if args.is_empty() && counts_elements(body, *callee) => return None,
         ExprKind::Call { name, .. } if !name.as_deref().is_some_and(|name| calls_pure(site, name)) => {
             return Some(expr);
         }
@@ -78,6 +79,29 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         Some(inner) => inner.into_iter().find_map(|e| not_repeatable(site, e)),
         None => Some(expr),
     }
+}
+
+/// `list.size` of a variable that is one of the standard library's containers, which tells how many elements there are.
+fn counts_elements(body: &Body, callee: ExprId) -> bool {
+    let ExprKind::Field {
+        base,
+        field,
+        arrow: false,
+    } = &body.expr(body.strip_parens(callee)).kind
+    else {
+        return false;
+    };
+    let ExprKind::Name(Name::Local(binding)) = body.expr(*base).kind else {
+        return false;
+    };
+    let ty = &body.binding(binding).ty;
+    let class = ty.base.trim().trim_start_matches("const ").trim_start_matches("::");
+    let of_library = class.strip_prefix("std::").unwrap_or("");
+    let name = of_library.split('<').next().unwrap_or("").trim_end();
+    matches!(&**field, "size" | "length")
+        && ty.pointers == 0
+        && !ty.volatile
+        && matches!(name, "vector" | "array" | "string" | "deque" | "span" | "string_view")
 }
 
 /// The compiler counts the uses of this macro.

@@ -271,11 +271,6 @@ fn refusals() {
     );
     refuses(
         ID,
-        &format!("#define GO child<<<1, 32>>>(out, begin, count)\n{}", program("GO;")),
-        "the launch comes out of a macro",
-    );
-    refuses(
-        ID,
         &program("").replace("parent<<<", "$0parent<<<"),
         "the host launches it",
     );

@@ -56,6 +56,7 @@ mod undo;
 mod unknown;
 mod unseen;
 mod waits_in_loops;
+mod written_out;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

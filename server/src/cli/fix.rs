@@ -86,7 +86,8 @@ fn fix_of(project: &Project, diagnostic: &Diagnostic) -> Option<(&'static str, S
     candidates.find_map(|id| {
         let rewrite = rewrite_by_id(id)?;
         let at = match rewrite.target {
-            Target::Launch(_) => At::Launch(site?.id),
+            // Whoever wrote a macro for the launch is asked before it is written out.
+            Target::Launch(_) => At::Launch(site.filter(|site| !site.facts.from_macro)?.id),
             Target::Place(_) => At::Place(diagnostic.place),
         };
         let edit = rewrite.apply(db, at, &Options::default()).ok()?;

@@ -441,7 +441,7 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
         .iter()
         .filter(|diagnostic| overlap(diagnostic.place.range, range))
         .collect();
-    let mut offer = |fix: &Rewrite, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
+    let mut offer = |fix: &'static Rewrite, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
         let applied = fix.apply(db, place, &Options::default());
         let kept = || (fix.id == REVERT).then(|| kept_at(snapshot, place)).flatten();
         let mut edit = match applied {
@@ -520,7 +520,7 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixe
 }
 
 /// A rewrite does at `place` what it does at a launch elsewhere.
-fn is_about(db: &Database, fix: &Rewrite, place: FileRange, launch: FileRange) -> bool {
+fn is_about(db: &Database, fix: &'static Rewrite, place: FileRange, launch: FileRange) -> bool {
     let result = |at: FileRange| fix.apply(db, at, &Options::default()).ok().as_ref().map(result_of);
     result(place).is_some_and(|here| result(launch) == Some(here))
 }

@@ -299,7 +299,7 @@ fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[(
     let waits = sites.iter().filter_map(|site| wait_for(&snapshot.db, site));
     let replaces = place_rewrite(REPLACES_WAIT);
     for wait in waits.filter(|_| replaces.is_some_and(|fix| !usable.contains(fix.id))) {
-        let fits = |fix: &&Rewrite| fix.apply(&snapshot.db, wait, &Options::default()).is_ok();
+        let fits = |fix: &&'static Rewrite| fix.apply(&snapshot.db, wait, &Options::default()).is_ok();
         if replaces.filter(fits).is_some() {
             usable.insert(REPLACES_WAIT);
             break;

@@ -1,0 +1,262 @@
+//! What a macro's use stands for, as a person would write it in its place: the macro's text with the arguments in it, where other macros
+//! keep their names.
+
+use crate::base::db::Db;
+use crate::base::preprocess::expand::Expander;
+use crate::base::preprocess::token::{Lexeme, Token, TokenKind, glues, lex, token, tokens};
+use crate::base::preprocess::{MacroItem, MacroState};
+use crate::base::span::Span;
+use crate::hir::items::FunctionItem;
+use crate::hir::macros::{closing, function_macros, one_use, state_at};
+
+/// Macros in macros that are written out.
+const MAX_DEPTH: u32 = 8;
+
+/// A macro's use, and what is to stand in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenOut {
+    /// The use, in the function's text; with the semicolon behind it, if the text has its own.
+    pub range: Span,
+    /// What it stands for.
+    pub text: String,
+}
+
+/// The launch that the use of a macro at `range` of a function's text stands for, with what stands around it in the macro. `None`: no macro
+/// is used there, or its text can't be written in this place: it quotes or pastes an argument, the launch is one of its arguments, or the
+/// macros in it would be expanded in another way.
+pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, range: Span) -> Option<WrittenOut> {
+    // As it is written: in the function's own text attributes and pragmas are blanked.
+    let source = function.file(db).text(db);
+    let start = function.start(db) as usize;
+    let text = source.get(start..start + function.text(db).len())?;
+    let used = range.text(text);
+    let macros = function_macros(db, function);
+    let find = |name: &str| match state_at(macros, name, range.start) {
+        Some(MacroState::Defined(item)) => Some(item),
+        _ => None,
+    };
+    // A comment in it would take the rest of its line along, or would get lost; a pragma in front of it is for what it begins with.
+    let before = text.get(..range.start as usize).unwrap_or("");
+    let lines = before.trim_end().lines();
+    if used.contains("//") || used.contains("/*") || lines.last().is_some_and(|line| line.trim_start().starts_with('#'))
+    {
+        return None;
+    }
+    let mut written = used.to_owned();
+    for _ in 0..MAX_DEPTH {
+        if launches(&written) {
+            break;
+        }
+        written = one_level(&written, &find)?;
+    }
+    if !launches(&written) || written == used || !same_tokens(used, &written, &find) {
+        return None;
+    }
+    let rest = text.get(range.end as usize..).unwrap_or("");
+    let semicolon = rest
+        .starts_with(|c: char| c.is_whitespace() || c == ';')
+        .then(|| rest.find(';'))
+        .flatten()
+        .filter(|at| rest.get(..*at).is_some_and(|between| between.trim().is_empty()));
+    let indent = indentation(text, range.start as usize);
+    // `do { … } while (0)` is there for the semicolon alone.
+    if let Some(at) = semicolon
+        && let Some(inner) = in_do_once(&written)
+    {
+        let end = range.end + at as u32 + 1;
+        // The braces around it are enough.
+        let behind = text.get(end as usize..).unwrap_or("");
+        let braced = before.trim_end().ends_with('{') && behind.trim_start().starts_with('}');
+        let alone = !inner.contains(['{', '}']) && inner.matches(';').count() == 1 && !has_keyword(&inner);
+        return Some(WrittenOut {
+            range: Span::new(range.start, end),
+            text: match (alone, braced) {
+                (true, _) => inner,
+                (false, true) => in_lines(&inner, indent).trim().to_owned(),
+                (false, false) => format!("{{\n{}{indent}}}", in_lines(&inner, &format!("{indent}    "))),
+            },
+        });
+    }
+    // Its own semicolon is enough.
+    let end = match semicolon {
+        Some(at) if written.ends_with(';') => range.end + at as u32 + 1,
+        _ => range.end,
+    };
+    Some(WrittenOut {
+        range: Span::new(range.start, end),
+        text: written,
+    })
+}
+
+/// Whether a text launches by itself.
+fn launches(text: &str) -> bool {
+    lex(text, false).iter().any(|l| slice(text, *l) == "<<<")
+}
+
+fn slice(text: &str, lexeme: Lexeme) -> &str {
+    text.get(lexeme.start..lexeme.end).unwrap_or("")
+}
+
+/// The text with that use of a macro written out of which a launch comes.
+fn one_level<'m>(text: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) -> Option<String> {
+    let lexemes = lex(text, true);
+    let expander = Expander::new(find);
+    let mut at = 0;
+    while let Some(lexeme) = lexemes.get(at) {
+        let used = match lexeme.kind {
+            TokenKind::Word => one_use(&expander, find, text, &lexemes, at)?,
+            _ => None,
+        };
+        let Some((replaced, next)) = used else {
+            at += 1;
+            continue;
+        };
+        if replaced.iter().any(|token| token.text == "<<<") {
+            let item = find(slice(text, *lexeme))?;
+            let end = match item.params {
+                Some(_) => closing(text, &lexemes, at + 1)? + 1,
+                None => at + 1,
+            };
+            let body = with_arguments(item, text, lexemes.get(at + 1..end)?)?;
+            let last = lexemes.get(end - 1)?;
+            let (before, behind) = (text.get(..lexeme.start)?, text.get(last.end..)?);
+            return Some(format!("{before}{body}{behind}"));
+        }
+        at = next;
+    }
+    None
+}
+
+/// A macro's text with the arguments of a use in the places of its parameters. `list`: the arguments, with their parentheses.
+fn with_arguments(item: &MacroItem, text: &str, list: &[Lexeme]) -> Option<String> {
+    let arguments = arguments_of(text, list)?;
+    let named = item.params.as_deref().unwrap_or_default();
+    let (variadic, named) = match named.split_last() {
+        // `...`, or GNU's `name...`.
+        Some((last, rest)) if last.ends_with("...") => (Some(last.trim_end_matches("...").trim()), rest),
+        _ => (None, named),
+    };
+    let variadic = variadic.map(|name| if name.is_empty() { "__VA_ARGS__" } else { name });
+    let rest = arguments.get(named.len()..).unwrap_or_default();
+    let fits = match variadic {
+        Some(_) => arguments.len() > named.len(),
+        None => arguments.len() == named.len() || named.is_empty() && arguments == [""],
+    };
+    if item.params.is_some() && !fits {
+        return None;
+    }
+    let mut out = String::new();
+    for token in tokens(&item.body) {
+        if matches!(token.text.as_str(), "#" | "##" | "__VA_OPT__") {
+            return None;
+        }
+        let known = named.iter().position(|name| *name == token.text);
+        let spelled = match known.and_then(|index| arguments.get(index)) {
+            Some(argument) => (*argument).to_owned(),
+            None if variadic == Some(token.text.as_str()) => rest.join(", "),
+            None => token.text,
+        };
+        if token.space && !out.is_empty() || glues(&out, &spelled) {
+            out.push(' ');
+        }
+        out += &spelled;
+    }
+    Some(out)
+}
+
+/// The arguments of a use, as they are written.
+fn arguments_of<'t>(text: &'t str, list: &[Lexeme]) -> Option<Vec<&'t str>> {
+    let (Some(open), Some(close)) = (list.first(), list.last()) else {
+        return Some(Vec::new());
+    };
+    let mut found = Vec::new();
+    let mut depth = 0u32;
+    let mut from = open.end;
+    for lexeme in list.get(1..list.len() - 1)? {
+        match slice(text, *lexeme) {
+            "(" => depth += 1,
+            ")" => depth = depth.checked_sub(1)?,
+            "," if depth == 0 => {
+                found.push(text.get(from..lexeme.start)?.trim());
+                from = lexeme.end;
+            }
+            _ => {}
+        }
+    }
+    found.push(text.get(from..close.start)?.trim());
+    Some(found)
+}
+
+/// Whether the compiler sees the same in both texts.
+fn same_tokens<'m>(a: &str, b: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) -> bool {
+    let seen = |text: &str| {
+        let input = lex(text, false).into_iter().map(|l| token(text, l)).collect();
+        let all: Option<Vec<Token>> = Expander::new(find).expand(input).ok();
+        all.map(|all| all.into_iter().map(|token| token.text).collect::<Vec<_>>())
+    };
+    let (a, b) = (seen(a), seen(b));
+    a.is_some() && a == b
+}
+
+/// What stands in `do { … } while (0)`, if nothing in it leaves that.
+fn in_do_once(text: &str) -> Option<String> {
+    let lexemes = lex(text, false);
+    let words: Vec<&str> = lexemes.iter().map(|l| slice(text, *l)).collect();
+    let ["do", "{", inner @ .., "}", "while", "(", "0" | "false", ")"] = &*words else {
+        return None;
+    };
+    let mut depth = 0i32;
+    let balanced = inner.iter().all(|word| {
+        depth += i32::from(*word == "{") - i32::from(*word == "}");
+        depth >= 0
+    });
+    // In a loop or a `switch` of its own they leave that: which one isn't looked for.
+    if !balanced || inner.iter().any(|word| matches!(*word, "break" | "continue")) {
+        return None;
+    }
+    let (from, to) = (lexemes.get(1)?.end, lexemes.get(words.len() - 5)?.start);
+    Some(text.get(from..to)?.trim().to_owned())
+}
+
+/// Whether a statement may be one that an `else` behind it belongs to, or a declaration.
+fn has_keyword(statement: &str) -> bool {
+    let first = lex(statement, false).first().map(|l| slice(statement, *l).to_owned());
+    matches!(
+        first.as_deref(),
+        Some("if" | "for" | "while" | "do" | "switch" | "else" | "try")
+    )
+}
+
+/// Statements, each on a line of its own.
+fn in_lines(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    let (mut round, mut curly) = (0i32, 0i32);
+    let lexemes = lex(text, false);
+    for (index, lexeme) in lexemes.iter().enumerate() {
+        let word = slice(text, *lexeme);
+        if !line.is_empty() && lexeme.space {
+            line.push(' ');
+        }
+        line += word;
+        round += i32::from(matches!(word, "(" | "[")) - i32::from(matches!(word, ")" | "]"));
+        curly += i32::from(word == "{") - i32::from(word == "}");
+        if word == ";" && round == 0 && curly == 0 || index + 1 == lexemes.len() {
+            out += indent;
+            out += line.trim();
+            out.push('\n');
+            line.clear();
+        }
+    }
+    out
+}
+
+/// The white space in front of the line in which an offset lies.
+fn indentation(text: &str, at: usize) -> &str {
+    let from = text
+        .get(..at)
+        .and_then(|before| before.rfind('\n'))
+        .map_or(0, |n| n + 1);
+    let line = text.get(from..at).unwrap_or("");
+    line.get(..line.len() - line.trim_start().len()).unwrap_or("")
+}

@@ -1,0 +1,137 @@
+//! Launches out of macros, which are written out before they are rewritten.
+
+use super::{Rewritten, program, refuses, rewrite, rewrite_files};
+
+/// The program that launches by what `define` says in its first line.
+fn with(define: &str, launch: &str) -> String {
+    format!("{define}\n{}", program(launch))
+}
+
+#[track_caller]
+fn written(define: &str, launch: &str) -> Rewritten {
+    rewrite("fire-and-forget", &with(define, launch))
+}
+
+const IN_NO_ORDER: &str = "0, cudaStreamFireAndForget>>>(out, begin, count);";
+
+#[test]
+fn a_launch_in_a_macro() {
+    for (define, launch, wanted) in [
+        ("#define GO child<<<1, 32>>>(out, begin, count)", "GO;", "1, 32"),
+        ("#define GO child<<<1, 32>>>(out, begin, count);", "GO;", "1, 32"),
+        (
+            "#define RUN(kernel, n, ...) kernel<<<((n) + 31) / 32, 32>>>(__VA_ARGS__)",
+            "RUN(child, count, out, begin, count);",
+            "((count) + 31) / 32, 32",
+        ),
+        (
+            "#define RUN(kernel, n, args...) \\\n    do { \\\n        kernel<<<((n) + 31) / 32, 32>>>(args); \\\n    } while (0)",
+            "RUN(child, count, out, begin, count);",
+            "((count) + 31) / 32, 32",
+        ),
+        (
+            "#define BLOCKS(n) (((n) + 31) / 32)\n#define INNER(k, g, ...) k<<<g, 32>>>(__VA_ARGS__)\n#define RUN(k, n, ...) INNER(k, BLOCKS(n), __VA_ARGS__)",
+            "RUN(child, count, out, begin, count);",
+            "BLOCKS(count), 32",
+        ),
+        ("#define RUN(launch) launch", "RUN(CHILD(1));", "1, 32"),
+    ] {
+        let define = format!("#define CHILD(g) child<<<g, 32>>>(out, begin, count)\n{define}");
+        written(&define, launch).has(&[&format!("child<<<{wanted}, {IN_NO_ORDER}")]);
+    }
+}
+
+/// `do { … } while (0)` goes, and what stands in it stays one statement.
+#[test]
+fn statements_of_a_macro() {
+    let define = "#define RUN(kernel, n, ...)                      \\\n    do {                                             \\\n        dim3 grid(((n) + 31) / 32);                  \\\n        kernel<<<grid, dim3(32)>>>(__VA_ARGS__);     \\\n    } while (0)";
+    let own = written(define, "RUN(child, count, out, begin, count);");
+    own.has(&["        dim3 grid(((count) + 31) / 32);\n        child<<<grid, dim3(32), 0, cudaStreamFireAndForget>>>(out, begin, count);"]);
+    assert!(!own.text().contains("    RUN("), "{}", own.text());
+    written(
+        define,
+        "if (count > 3) RUN(child, count, out, begin, count);\n    else out[v] = 1;",
+    )
+    .has(&[
+        "if (count > 3) {\n",
+        "        dim3 grid(((count) + 31) / 32);\n",
+        "    }\n    else out[v] = 1;",
+    ]);
+    // Only the launch that is asked about.
+    let text = with(
+        define,
+        "$0RUN(child, count, out, begin, count);\n    RUN(child, begin, out, begin, count);",
+    );
+    let one = rewrite_files("threshold", &[("a.cu", &text)], &[]).expect("a rewrite");
+    one.has(&["    RUN(child, begin, out, begin, count);"]);
+    // All of them, where one arena serves all.
+    rewrite("aggregate-block", &text.replace("$0", "")).has(&["dim3 grid(((begin) + 31) / 32);"]);
+}
+
+/// The host's launch gets an argument more.
+#[test]
+fn the_host_launches_in_a_macro() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+    let at = text.find("parent<<<").expect("a launch");
+    let end = at + text[at..].find(';').expect("its end");
+    let launch = text[at..end].to_owned();
+    let text = format!(
+        "#define ALL(k) {}\n{}",
+        launch.replacen("parent", "k", 1),
+        text.replace(&launch, "ALL(parent)")
+    );
+    let own = rewrite("aggregate-block", &text);
+    own.has(&["gridfuse::arena_for("]);
+    assert!(!own.text().contains("ALL(parent)"), "{}", own.text());
+}
+
+#[test]
+fn what_cannot_be_written_out() {
+    for (define, launch) in [
+        // What is pasted or quoted has no text of its own.
+        (
+            "#define RUN(k, n) chi##k<<<(n), 32>>>(out, begin, count)",
+            "RUN(ld, 1);",
+        ),
+        (
+            "#define RUN(k, n) k<<<(n), 32>>>(out, begin, count); printf(#k)",
+            "RUN(child, 1);",
+        ),
+        // The macro would be expanded again.
+        (
+            "",
+            "\n#define child child<<<1, 32>>>(out, begin, count)\n    ; child;\n#undef child",
+        ),
+        // One argument, which is two when the inner macro is reached.
+        (
+            "#define BOTH 1, 32\n#define INNER(g, b) child<<<g, b>>>(out, begin, count)\n#define RUN(both) INNER(both)",
+            "RUN(BOTH);",
+        ),
+        // Which is which isn't known any more.
+        (
+            "#define RUN(n) child<<<(n), 32>>>(out, begin, count); child<<<(n), 64>>>(out, begin, count)",
+            "RUN(1);",
+        ),
+        (
+            "#define RUN(n) child<<<(n), 32>>>(out, begin, count)",
+            "RUN(1 // one\n    );",
+        ),
+        (
+            "#define RUN(n) child<<<(n), 32>>>(out, begin, count)",
+            "RUN(1 /* one */);",
+        ),
+        (
+            "#define RUN(n) do { child<<<(n), 32>>>(out, begin, count); } while (0)",
+            "\n#pragma unroll\n    RUN(1);",
+        ),
+    ] {
+        refuses(
+            "fire-and-forget",
+            &with(define, launch),
+            "the launch comes out of a macro",
+        );
+    }
+    // Something leaves the loop that is none.
+    let leaves = "#define RUN(n) do { if (count == 7) break; child<<<(n), 32>>>(out, begin, count); } while (0)";
+    written(leaves, "RUN(1);").has(&["do { if (count == 7) break; child<<<(1), 32, 0", "} while (0);"]);
+}
