@@ -90,6 +90,15 @@ impl<'db> Sequence<'db> {
             self.steps = 1;
             return Ok(());
         }
+        self.then_of(|db, launch, _| Ok((rewrite.edit(db, launch, options)?, ())))
+    }
+
+    /// The same behind another step, with what is worked out for the launch as it is now: the edit, and whatever else comes of it. The last
+    /// argument makes reasons ones of the workspace itself.
+    pub fn then_of<T>(
+        &mut self,
+        make: impl FnOnce(&dyn Db, LaunchId<'_>, &dyn Fn(&Reason) -> Reason) -> Result<(SourceEdit, T), Ineligible>,
+    ) -> Result<T, Ineligible> {
         let origin = self.origin;
         let unfit = || refuse("the edits of the steps don't fit together", Some(origin));
         if let Some(first) = self.first.clone() {
@@ -104,7 +113,7 @@ impl<'db> Sequence<'db> {
             return Err(unfit());
         };
         // The copy is another database, and a query of the first one may be running.
-        let edit = salsa::attach_allow_change(host.db(), || self.next(host, rewrite, options))?;
+        let (edit, more) = salsa::attach_allow_change(host.db(), || self.next(host, make))?;
         let edit = self.fitting(edit)?;
         let target = self
             .copy
@@ -113,7 +122,7 @@ impl<'db> Sequence<'db> {
         self.target = target.ok_or_else(unfit)?;
         self.note(edit);
         self.steps += 1;
-        Ok(())
+        Ok(more)
     }
 
     /// The edit of a step, if it may be one.
@@ -124,8 +133,12 @@ impl<'db> Sequence<'db> {
         }
     }
 
-    /// What one more rewrite does in the copy.
-    fn next(&self, host: &Host, rewrite: &'static Rewrite, options: &Options) -> Result<SourceEdit, Ineligible> {
+    /// What one more step does in the copy.
+    fn next<T>(
+        &self,
+        host: &Host,
+        make: impl FnOnce(&dyn Db, LaunchId<'_>, &dyn Fn(&Reason) -> Reason) -> Result<(SourceEdit, T), Ineligible>,
+    ) -> Result<(SourceEdit, T), Ineligible> {
         let db = host.db();
         let file = host.file(&self.path);
         let launch = file.and_then(|file| launch_at(db, file, self.target));
@@ -133,11 +146,11 @@ impl<'db> Sequence<'db> {
         let facts = launches(db, launch.function).get(launch.index as usize);
         let child = facts.and_then(|facts| facts.kernel_name.as_deref());
         let here = self.here(host, child);
-        match rewrite.edit(db, launch, options) {
-            Ok(edit) => Ok(SourceEdit {
-                assumptions: edit.assumptions.iter().map(|assumed| assumed.with(&here)).collect(),
-                ..edit
-            }),
+        match make(db, launch, &here) {
+            Ok((edit, more)) => {
+                let assumptions = edit.assumptions.iter().map(|assumed| assumed.with(&here)).collect();
+                Ok((SourceEdit { assumptions, ..edit }, more))
+            }
             Err(Ineligible(reasons)) => Err(Ineligible(reasons.iter().map(here).collect())),
         }
     }

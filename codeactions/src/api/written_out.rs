@@ -42,7 +42,7 @@ pub fn rewritten<'db>(
         Ok(sequence.finish())
     };
     if own.from_macro {
-        return match write_out(db, function, |at| at == own.span) {
+        return match itself(db, launch) {
             Some(edit) => behind(edit),
             None => plain(),
         };
@@ -57,6 +57,14 @@ pub fn rewritten<'db>(
         Some(edit) => behind(edit),
         None => Err(why),
     }
+}
+
+/// Writes a launch out that comes out of a macro. `None`: it doesn't, or that can't be done.
+pub fn itself<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> Option<SourceEdit> {
+    let own = launches(db, launch.function).get(launch.index as usize)?;
+    own.from_macro
+        .then(|| write_out(db, launch.function, |at| at == own.span))
+        .flatten()
 }
 
 /// Writes the launches out by which the host launches a kernel in macros. `None`: there are none, or it can't be done for all.

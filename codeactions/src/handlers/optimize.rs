@@ -6,11 +6,12 @@ use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::rewrite_by_id;
 use crate::api::refusal::Ineligible;
-use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
+use crate::api::refusal::{Reason, Refusals};
 use crate::api::rewrite::{Family, Launches, Measured, Options, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::sequence::Sequence;
 use crate::api::source_edit::SourceEdit;
+use crate::api::written_out;
 use crate::draft::Draft;
 use crate::facts::site::Site;
 use crate::model::{Proposal, advise, launches_leaves};
@@ -200,11 +201,30 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What is recommended for what an edit makes of a launch, with the edit itself.
+    fn behind<'db>(db: &'db dyn Db, launch: LaunchId<'db>, edit: SourceEdit) -> Result<Plan, Ineligible> {
+        let mut sequence = Sequence::new(db, launch)?;
+        sequence.begin(edit);
+        let mut plan = sequence.then_of(|db, launch, here| {
+            let mut plan = plan_of(db, launch).clone()?;
+            for (_, why) in plan.steps.iter_mut().chain(&mut plan.without) {
+                let text = std::mem::take(why);
+                *why = here(&Reason { text, place: None }).text;
+            }
+            Ok((std::mem::take(&mut plan.edit), plan))
+        })?;
+        plan.edit = sequence.finish();
+        Ok(plan)
+    }
+
     /// Applies what the model recommends.
     ///
     /// # Errors
     /// Why nothing can be done, or nothing is gained.
     pub fn make<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> Result<Plan, Ineligible> {
+        if let Some(edit) = written_out::itself(db, launch) {
+            return Plan::behind(db, launch, edit);
+        }
         let site = Site::new(db, launch)?;
         let mut refusals = Refusals::default();
         site.refuse_common(&mut refusals);

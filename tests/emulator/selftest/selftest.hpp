@@ -1,7 +1,7 @@
 // Shorthands for programs written as the source pass would translate them.
 #include "gridfuse_emulator.hpp"
 
-#define LAUNCH(kernel_, ...) ::emu::Launch(__FILE__, __LINE__, __VA_ARGS__).kernel(kernel_)
+#define LAUNCH(kernel_, ...) ::emu::Launch(__FILE__, __LINE__, __VA_ARGS__).of(kernel_)
 #define SHARED(type, name) \
     static const ::emu::SharedKey emu_key_##name{}; \
     auto& name = ::emu::shared<type>(emu_key_##name)

@@ -279,7 +279,7 @@ int multiprocessors();
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wc++20-extensions"
 
-/// A kernel launch up to its arguments: `Launch("bfs.cu", 58, grid, block).kernel(child)(a, b)`.
+/// A kernel launch up to its arguments: `Launch("bfs.cu", 58, grid, block).of(child)(a, b)`.
 class Launch {
 public:
     Launch(const char* file, int line, dim3 grid, dim3 block, std::size_t shared_bytes = 0, cudaStream_t stream = nullptr)
@@ -293,7 +293,7 @@ public:
 
     /// A kernel whose parameters are known: the arguments are converted to them, as in a call. Like a launch, the call is void.
     template <class... P>
-    auto kernel(void (*function)(P...), const char* name = nullptr) const {
+    auto of(void (*function)(P...), const char* name = nullptr) const {
         return [shape = shape_, function, name](P... args) {
             (void)start(shape, [function, ...args = static_cast<P&&>(args)] { function(args...); }, reinterpret_cast<const void*>(function), name);
         };

@@ -33,7 +33,7 @@ pub fn translate(stream: &Stream<'_>, file: &str, kernels: &Kernels, edits: &mut
         };
         let kernel = stream.join(launch.kernel.clone(), |_| true);
         let callee = match form(stream, &launch, kernels) {
-            Form::Address => format!(").kernel({kernel})"),
+            Form::Address => format!(").of({kernel})"),
             // A lambda has no name that says something.
             Form::Call => format!(
                 ").deduced([=](auto... emu_args) {{ {kernel}(emu_args...); }}, {})",

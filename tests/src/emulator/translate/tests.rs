@@ -20,7 +20,7 @@ fn refused(text: &str) -> String {
     separate(&Program::new("a.cu", text)).unwrap_err().to_string()
 }
 
-const NULLARY: &str = "::emu::Launch(\"a.cu\", 1, 1, 2).kernel(k)()";
+const NULLARY: &str = "::emu::Launch(\"a.cu\", 1, 1, 2).of(k)()";
 
 #[test]
 fn launches() {
@@ -36,11 +36,11 @@ fn launches() {
     );
     assert_eq!(
         in_function("k<<<dim3(1, 2), f(a, b), 4 * n, s>>>(p, {q, r});"),
-        "::emu::Launch(\"a.cu\", 1, dim3(1, 2), f(a, b), 4 * n, s).kernel(k)(p, {q, r});"
+        "::emu::Launch(\"a.cu\", 1, dim3(1, 2), f(a, b), 4 * n, s).of(k)(p, {q, r});"
     );
     assert_eq!(
         in_function("k<<<{1, 2}, 3>>>();"),
-        "::emu::Launch(\"a.cu\", 1, {1, 2}, 3).kernel(k)();"
+        "::emu::Launch(\"a.cu\", 1, {1, 2}, 3).of(k)();"
     );
 }
 
@@ -48,14 +48,15 @@ fn launches() {
 fn split_chevrons_and_lines() {
     assert_eq!(
         in_function("k << <1, 2 >> > ();"),
-        "::emu::Launch(\"a.cu\", 1, 1, 2 ).kernel(k) ();"
+        "::emu::Launch(\"a.cu\", 1, 1, 2 ).of(k) ();"
     );
     let text = "void f() {\n    k<<<\n        1,   // one\n        2\n    >>>(\n        x);\n}\n";
-    let expected = "void f() {\n    ::emu::Launch(\"a.cu\", 2, \n        1,   // one\n        2\n    ).kernel(k)(\n        x);\n}\n";
+    let expected =
+        "void f() {\n    ::emu::Launch(\"a.cu\", 2, \n        1,   // one\n        2\n    ).of(k)(\n        x);\n}\n";
     assert_eq!(translated(text), expected);
     let moved = translated("void f() {\nns::\n  k<<<1, 2>>>(); g(); }");
     assert_eq!(moved.matches('\n').count(), 2);
-    assert!(moved.contains(".kernel(ns:: k)()"), "{moved}");
+    assert!(moved.contains(".of(ns:: k)()"), "{moved}");
 }
 
 #[test]
@@ -71,29 +72,26 @@ fn what_is_launched() {
         "this->k",
         "choose(n)",
     ] {
-        let expected = format!("x = y; ::emu::Launch(\"a.cu\", 1, 1, 2).kernel({kernel})(n);");
+        let expected = format!("x = y; ::emu::Launch(\"a.cu\", 1, 1, 2).of({kernel})(n);");
         assert_eq!(in_function(&format!("x = y; {kernel}<<<1, 2>>>(n);")), expected);
     }
     assert_eq!(
         in_function("else ::k<<<1, 2>>>();"),
-        "else ::emu::Launch(\"a.cu\", 1, 1, 2).kernel(::k)();"
+        "else ::emu::Launch(\"a.cu\", 1, 1, 2).of(::k)();"
     );
 }
 
 #[test]
 fn angle_brackets() {
     let cases = [
-        ("k<A<B<int>>><<<1, 2>>>()", ", 1, 2).kernel(k<A<B<int>>>)()"),
-        ("k<<<A<B<1>>::value, 2>>>()", ", A<B<1>>::value, 2).kernel(k)()"),
-        ("k<<<1, A<B<1>>>>>()", ", 1, A<B<1>>).kernel(k)()"),
-        ("k<<<1, f(A<B<C>>>(x))>>>()", ", 1, f(A<B<C>>>(x))).kernel(k)()"),
-        ("k<<<n >> 5, n << 1>>>()", ", n >> 5, n << 1).kernel(k)()"),
-        ("k<<<i < n, 2>>>()", ", i < n, 2).kernel(k)()"),
-        ("k<<<p->x, 2>>>()", ", p->x, 2).kernel(k)()"),
-        (
-            "k<<<std::max<int>(a, b), 2>>>()",
-            ", std::max<int>(a, b), 2).kernel(k)()",
-        ),
+        ("k<A<B<int>>><<<1, 2>>>()", ", 1, 2).of(k<A<B<int>>>)()"),
+        ("k<<<A<B<1>>::value, 2>>>()", ", A<B<1>>::value, 2).of(k)()"),
+        ("k<<<1, A<B<1>>>>>()", ", 1, A<B<1>>).of(k)()"),
+        ("k<<<1, f(A<B<C>>>(x))>>>()", ", 1, f(A<B<C>>>(x))).of(k)()"),
+        ("k<<<n >> 5, n << 1>>>()", ", n >> 5, n << 1).of(k)()"),
+        ("k<<<i < n, 2>>>()", ", i < n, 2).of(k)()"),
+        ("k<<<p->x, 2>>>()", ", p->x, 2).of(k)()"),
+        ("k<<<std::max<int>(a, b), 2>>>()", ", std::max<int>(a, b), 2).of(k)()"),
     ];
     for (launch, expected) in cases {
         let expected = format!("::emu::Launch(\"a.cu\", 1{expected};");
@@ -121,7 +119,7 @@ fn launches_in_macros() {
         "#define RUN(k, ...) \\\n    k<<<1, 2>>>(__VA_ARGS__)\nvoid f() { RUN(k, 1); TWICE(k<<<1, 2>>>(), 3); }\n";
     let expected = format!(
         r#"#define RUN(k, ...) \
-    ::emu::Launch(__FILE__, __LINE__, 1, 2).kernel(k)(__VA_ARGS__)
+    ::emu::Launch(__FILE__, __LINE__, 1, 2).of(k)(__VA_ARGS__)
 void f() {{ RUN(k, 1); TWICE({}, 3); }}
 "#,
         NULLARY.replace(", 1, 1, 2", ", 3, 1, 2")
@@ -129,12 +127,12 @@ void f() {{ RUN(k, 1); TWICE({}, 3); }}
     assert_eq!(translated(text), expected);
     assert_eq!(
         translated("#define RUN(a, b) a ## b##_<<<1, 2>>>(3)\n"),
-        "#define RUN(a, b) ::emu::Launch(__FILE__, __LINE__, 1, 2).kernel(a ## b##_)(3)\n"
+        "#define RUN(a, b) ::emu::Launch(__FILE__, __LINE__, 1, 2).of(a ## b##_)(3)\n"
     );
     let two_lines = translated("#define RUN k<<<\\\n1, 2>>>()\nint x;\n");
     assert_eq!(
         two_lines,
-        "#define RUN ::emu::Launch(__FILE__, __LINE__, \\\n1, 2).kernel(k)()\nint x;\n"
+        "#define RUN ::emu::Launch(__FILE__, __LINE__, \\\n1, 2).of(k)()\nint x;\n"
     );
 }
 
@@ -152,7 +150,7 @@ fn templates() {
         ("ns::scale", true),
     ] {
         let text = translated(&format!("{scale}void f() {{ {kernel}<<<1, 2>>>(p, 2.0f); }}"));
-        let address = format!(".kernel({kernel})(");
+        let address = format!(".of({kernel})(");
         assert_eq!(text.contains(&called(kernel)), deduced, "{text}");
         assert_eq!(text.contains(&address), !deduced, "{text}");
     }
@@ -161,7 +159,7 @@ fn templates() {
     let several = "template <class T, class U> __global__ void two(T, U) {}\nvoid f() { two<int><<<1, 2>>>(1, 2); }";
     assert!(translated(several).contains(&called("two<int>")));
     let special = "template <class T> __global__ void s(T) {}\ntemplate <> __global__ void s<int>(int) {}\nvoid f() { s<int><<<1, 2>>>(1); }";
-    assert!(translated(special).contains(".kernel(s<int>)("));
+    assert!(translated(special).contains(".of(s<int>)("));
     let bounds = "template <class T> __global__ void __launch_bounds__(64, 2) b(T) {}\nvoid f() { b<<<1, 2>>>(1); }";
     assert!(translated(bounds).contains(&called("b")));
 }
@@ -170,17 +168,17 @@ fn templates() {
 fn defaults_and_overloads() {
     let defaults = "__global__ void k(int a, int b = 2);\n__global__ void k(int a, int b) {}\n";
     assert!(translated(&format!("{defaults}void f() {{ k<<<1, 2>>>(1); }}")).contains(&called("k")));
-    assert!(translated(&format!("{defaults}void f() {{ k<<<1, 2>>>(1, 2); }}")).contains(".kernel(k)("));
+    assert!(translated(&format!("{defaults}void f() {{ k<<<1, 2>>>(1, 2); }}")).contains(".of(k)("));
     let overloads = "__global__ void k(int* p) {}\n__global__ void k(float* p) {}\n";
     assert!(translated(&format!("{overloads}void f() {{ k<<<1, 2>>>(p); }}")).contains(&called("k")));
     // A braced argument has no type that could be deduced.
-    assert!(translated(&format!("{overloads}void f() {{ k<<<1, 2>>>({{}}); }}")).contains(".kernel(k)("));
+    assert!(translated(&format!("{overloads}void f() {{ k<<<1, 2>>>({{}}); }}")).contains(".of(k)("));
     let namespaces = "namespace a { __global__ void k(int* p) {} }\nnamespace b { __global__ void k(float* p) {} }\n";
-    assert!(translated(&format!("{namespaces}void f() {{ a::k<<<1, 2>>>(p); }}")).contains(".kernel(a::k)("));
+    assert!(translated(&format!("{namespaces}void f() {{ a::k<<<1, 2>>>(p); }}")).contains(".of(a::k)("));
     let empty = "__global__ void k(void) {}\nvoid f() { k<<<1, 2>>>(); }";
-    assert!(translated(empty).contains(".kernel(k)("));
+    assert!(translated(empty).contains(".of(k)("));
     let macros = "__global__ void k(int a, int b = 2);\n#define RUN(...) k<<<1, 2>>>(__VA_ARGS__)\n";
-    assert!(translated(macros).contains(".kernel(k)("));
+    assert!(translated(macros).contains(".of(k)("));
 }
 
 #[test]
