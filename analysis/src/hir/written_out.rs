@@ -6,6 +6,7 @@ use crate::base::preprocess::expand::Expander;
 use crate::base::preprocess::token::{Lexeme, Token, TokenKind, glues, lex, token, tokens};
 use crate::base::preprocess::{MacroItem, MacroState};
 use crate::base::span::Span;
+use crate::base::words::words;
 use crate::hir::items::FunctionItem;
 use crate::hir::macros::{closing, function_macros, one_use, state_at};
 
@@ -35,6 +36,10 @@ pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ran
         Some(MacroState::Defined(item)) => Some(item),
         _ => None,
     };
+    let unsure = |name: &str| {
+        let state = state_at(macros, name, range.start);
+        matches!(state, Some(MacroState::DefinedSomehow | MacroState::Unknown))
+    };
     // A comment in it would take the rest of its line along, or would get lost; a pragma in front of it is for what it begins with.
     let before = text.get(..range.start as usize).unwrap_or("");
     let lines = before.trim_end().lines();
@@ -47,9 +52,10 @@ pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ran
         if launches(&written) {
             break;
         }
-        written = one_level(&written, &find)?;
+        written = one_level(&written, &find, &unsure)?;
     }
-    if !launches(&written) || written == used || !same_tokens(used, &written, &find) {
+    let compiled = expanded(&written, &find)?;
+    if !launches(&written) || written == used || expanded(used, &find).as_ref() != Some(&compiled) {
         return None;
     }
     let rest = text.get(range.end as usize..).unwrap_or("");
@@ -59,15 +65,22 @@ pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ran
         .flatten()
         .filter(|at| rest.get(..*at).is_some_and(|between| between.trim().is_empty()));
     let indent = indentation(text, range.start as usize);
-    // `do { … } while (0)` is there for the semicolon alone.
+    // `do { … } while (0)` is there for the semicolon alone, if nothing leaves it; what leaves a loop in it counts, too.
+    let leaves = compiled
+        .iter()
+        .any(|word| matches!(&**word, "break" | "continue") || unsure(word));
     if let Some(at) = semicolon
-        && let Some(inner) = in_do_once(&written)
+        && let Some(inner) = in_do_once(&written).filter(|_| !leaves)
     {
         let end = range.end + at as u32 + 1;
-        // The braces around it are enough.
+        // The braces around it are enough, if it declares nothing that those of a head can't declare again.
         let behind = text.get(end as usize..).unwrap_or("");
-        let braced = before.trim_end().ends_with('{') && behind.trim_start().starts_with('}');
-        let alone = !inner.contains(['{', '}']) && inner.matches(';').count() == 1 && !has_keyword(&inner);
+        let last = lex(before, false).last().map(|l| slice(before, *l).to_owned());
+        let next = lex(behind, false).first().map(|l| slice(behind, *l).to_owned());
+        let braced = last.as_deref() == Some("{")
+            && next.as_deref() == Some("}")
+            && declared(&inner).is_some_and(|names| !names.iter().any(|name| words(before).any(|word| word == *name)));
+        let alone = !inner.contains(['{', '}']) && inner.matches(';').count() == 1 && is_launch(&inner);
         return Some(WrittenOut {
             range: Span::new(range.start, end),
             text: match (alone, braced) {
@@ -98,7 +111,11 @@ fn slice(text: &str, lexeme: Lexeme) -> &str {
 }
 
 /// The text with that use of a macro written out of which a launch comes.
-fn one_level<'m>(text: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) -> Option<String> {
+fn one_level<'m>(
+    text: &str,
+    find: &'m dyn Fn(&str) -> Option<&'m MacroItem>,
+    unsure: &dyn Fn(&str) -> bool,
+) -> Option<String> {
     let lexemes = lex(text, true);
     let expander = Expander::new(find);
     let mut at = 0;
@@ -117,7 +134,7 @@ fn one_level<'m>(text: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) ->
                 Some(_) => closing(text, &lexemes, at + 1)? + 1,
                 None => at + 1,
             };
-            let body = with_arguments(item, text, lexemes.get(at + 1..end)?)?;
+            let body = with_arguments(item, text, lexemes.get(at + 1..end)?, find, unsure)?;
             let last = lexemes.get(end - 1)?;
             let (before, behind) = (text.get(..lexeme.start)?, text.get(last.end..)?);
             return Some(format!("{before}{body}{behind}"));
@@ -128,8 +145,19 @@ fn one_level<'m>(text: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) ->
 }
 
 /// A macro's text with the arguments of a use in the places of its parameters. `list`: the arguments, with their parentheses.
-fn with_arguments(item: &MacroItem, text: &str, list: &[Lexeme]) -> Option<String> {
+fn with_arguments<'m>(
+    item: &MacroItem,
+    text: &str,
+    list: &[Lexeme],
+    find: &dyn Fn(&str) -> Option<&'m MacroItem>,
+    unsure: &dyn Fn(&str) -> bool,
+) -> Option<String> {
     let arguments = arguments_of(text, list)?;
+    // The compiler's own macros mean something else each time, or elsewhere.
+    let is_counted = |word: &str| matches!(word, "__COUNTER__" | "__LINE__");
+    if arguments.iter().any(|argument| words(argument).any(is_counted)) {
+        return None;
+    }
     let named = item.params.as_deref().unwrap_or_default();
     let (variadic, named) = match named.split_last() {
         // `...`, or GNU's `name...`.
@@ -146,22 +174,46 @@ fn with_arguments(item: &MacroItem, text: &str, list: &[Lexeme]) -> Option<Strin
         return None;
     }
     let mut out = String::new();
+    // How deep the text is in the arguments of a macro that quotes or pastes them: there a macro that isn't in sight would not be expanded.
+    let mut quoted = 0u32;
+    let mut quotes_next = false;
     for token in tokens(&item.body) {
-        if matches!(token.text.as_str(), "#" | "##" | "__VA_OPT__") {
-            return None;
+        match token.text.as_str() {
+            "#" | "##" | "__VA_OPT__" => return None,
+            "(" if quoted > 0 || quotes_next => quoted += 1,
+            ")" if quoted > 0 => quoted -= 1,
+            _ => {}
         }
+        quotes_next = may_quote(&token.text, find, unsure, 0);
         let known = named.iter().position(|name| *name == token.text);
         let spelled = match known.and_then(|index| arguments.get(index)) {
             Some(argument) => (*argument).to_owned(),
             None if variadic == Some(token.text.as_str()) => rest.join(", "),
-            None => token.text,
+            None => token.text.clone(),
         };
+        if quoted > 0 && spelled != token.text && words(&spelled).next().is_some() {
+            return None;
+        }
         if token.space && !out.is_empty() || glues(&out, &spelled) {
             out.push(' ');
         }
         out += &spelled;
     }
     Some(out)
+}
+
+/// Whether a name may be that of a macro that quotes or pastes, itself or by another one that its text names.
+fn may_quote<'m>(
+    name: &str,
+    find: &dyn Fn(&str) -> Option<&'m MacroItem>,
+    unsure: &dyn Fn(&str) -> bool,
+    depth: u32,
+) -> bool {
+    let quotes = |item: &MacroItem| {
+        let mut named = words(&item.body);
+        depth > MAX_DEPTH || item.body.contains('#') || named.any(|word| may_quote(word, find, unsure, depth + 1))
+    };
+    unsure(name) || find(name).is_some_and(quotes)
 }
 
 /// The arguments of a use, as they are written.
@@ -187,15 +239,11 @@ fn arguments_of<'t>(text: &'t str, list: &[Lexeme]) -> Option<Vec<&'t str>> {
     Some(found)
 }
 
-/// Whether the compiler sees the same in both texts.
-fn same_tokens<'m>(a: &str, b: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) -> bool {
-    let seen = |text: &str| {
-        let input = lex(text, false).into_iter().map(|l| token(text, l)).collect();
-        let all: Option<Vec<Token>> = Expander::new(find).expand(input).ok();
-        all.map(|all| all.into_iter().map(|token| token.text).collect::<Vec<_>>())
-    };
-    let (a, b) = (seen(a), seen(b));
-    a.is_some() && a == b
+/// What the compiler sees of a text.
+fn expanded<'m>(text: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) -> Option<Vec<String>> {
+    let input = lex(text, false).into_iter().map(|l| token(text, l)).collect();
+    let all: Vec<Token> = Expander::new(find).expand(input).ok()?;
+    Some(all.into_iter().map(|token| token.text).collect())
 }
 
 /// What stands in `do { … } while (0)`, if nothing in it leaves that.
@@ -210,21 +258,59 @@ fn in_do_once(text: &str) -> Option<String> {
         depth += i32::from(*word == "{") - i32::from(*word == "}");
         depth >= 0
     });
-    // In a loop or a `switch` of its own they leave that: which one isn't looked for.
-    if !balanced || inner.iter().any(|word| matches!(*word, "break" | "continue")) {
+    if !balanced {
         return None;
     }
     let (from, to) = (lexemes.get(1)?.end, lexemes.get(words.len() - 5)?.start);
     Some(text.get(from..to)?.trim().to_owned())
 }
 
-/// Whether a statement may be one that an `else` behind it belongs to, or a declaration.
-fn has_keyword(statement: &str) -> bool {
-    let first = lex(statement, false).first().map(|l| slice(statement, *l).to_owned());
-    matches!(
-        first.as_deref(),
-        Some("if" | "for" | "while" | "do" | "switch" | "else" | "try")
-    )
+/// The names that statements may declare, and some that they don't: what stands behind another word, and behind a comma in such a statement.
+/// `None`: they may declare others.
+fn declared(statements: &str) -> Option<Vec<&str>> {
+    let lexemes = lex(statements, false);
+    let text = |index: usize| lexemes.get(index).map_or("", |l| slice(statements, *l));
+    let mut names = Vec::new();
+    let (mut depth, mut declares) = (0i32, false);
+    for (index, lexeme) in lexemes.iter().enumerate() {
+        let word = text(index);
+        depth += i32::from(matches!(word, "(" | "[" | "{")) - i32::from(matches!(word, ")" | "]" | "}"));
+        if word == ";" {
+            declares = false;
+        }
+        let before = match index {
+            0 => "",
+            _ => text(index - 1),
+        };
+        let behind_type = matches!(before, "*" | "&" | "&&" | ">" | "]")
+            || index > 0 && lexemes.get(index - 1).is_some_and(|l| l.kind == TokenKind::Word);
+        if lexeme.kind == TokenKind::Word && (behind_type || before == "," && depth == 0 && declares) {
+            declares = true;
+            names.push(word);
+        }
+        // `auto [a, b]`, and a list that goes on with a pointer.
+        if word == "auto" && text(index + 1).starts_with(['[', '&']) || before == "," && depth == 0 && word == "*" {
+            return None;
+        }
+    }
+    Some(names)
+}
+
+/// Whether a statement begins with the name of the kernel that it launches: it is no declaration, and none that an `else` behind it could
+/// belong to.
+fn is_launch(statement: &str) -> bool {
+    let lexemes = lex(statement, false);
+    let head = lexemes.iter().take_while(|l| slice(statement, **l) != "<<<");
+    let mut before_is_name = false;
+    for lexeme in head {
+        let name = lexeme.kind == TokenKind::Word;
+        let part = matches!(slice(statement, *lexeme), "::" | "<" | ">" | ",") || lexeme.kind == TokenKind::Number;
+        if !(part || name) || name && before_is_name {
+            return false;
+        }
+        before_is_name = name || slice(statement, *lexeme) == ">";
+    }
+    true
 }
 
 /// Statements, each on a line of its own.

@@ -55,7 +55,7 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         return Some(expr);
     }
     match &body.expr(expr).kind {
-        ExprKind::Call { callee, args, .. } if args.is_empty() && counts_elements(body, *callee) => return None,
+        ExprKind::Call { callee, args, .. } if args.is_empty() && counts_elements(site, *callee) => return None,
         ExprKind::Call { name, .. } if !name.as_deref().is_some_and(|name| calls_pure(site, name)) => {
             return Some(expr);
         }
@@ -82,7 +82,8 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
 }
 
 /// `list.size` of a variable that is one of the standard library's containers, which tells how many elements there are.
-fn counts_elements(body: &Body, callee: ExprId) -> bool {
+fn counts_elements(site: &Site<'_>, callee: ExprId) -> bool {
+    let body = &site.body;
     let ExprKind::Field {
         base,
         field,
@@ -102,6 +103,26 @@ fn counts_elements(body: &Body, callee: ExprId) -> bool {
         && ty.pointers == 0
         && !ty.volatile
         && matches!(name, "vector" | "array" | "string" | "deque" | "span" | "string_view")
+        && !included_files(site.db, site.file)
+            .iter()
+            .any(|file| *has_its_own_std(site.db, *file))
+}
+
+/// Whether a file declares something in `std`, or by that name.
+#[salsa::tracked]
+fn has_its_own_std(db: &dyn Db, file: SourceFile) -> bool {
+    let text = file.text(db);
+    let tokens = lex::code_tokens_of(db, file);
+    let word = |index: usize| tokens.get(index).map_or("", |token| token.text(&text));
+    (0..tokens.len()).filter(|index| word(*index) == "std").any(|index| {
+        let before = |by: usize| index.checked_sub(by).map_or("", word);
+        let declared = match before(1) {
+            "namespace" => before(2) != "using",
+            "struct" | "class" | "union" | "enum" | "typename" => true,
+            _ => false,
+        };
+        declared || word(index + 1) == "="
+    })
 }
 
 /// The compiler counts the uses of this macro.

@@ -57,6 +57,38 @@ fn statements_of_a_macro() {
         "        dim3 grid(((count) + 31) / 32);\n",
         "    }\n    else out[v] = 1;",
     ]);
+    let braced = |more: &str| {
+        let launch = format!("{more} {{ RUN(child, count, out, begin, count); }}");
+        written(define, &launch).text().to_owned()
+    };
+    assert!(braced("if (count)").contains("if (count) { dim3 grid(((count) + 31) / 32);"));
+    // A brace in a comment is none.
+    let comment = written(
+        define,
+        "if (count) // {\n        RUN(child, count, out, begin, count);\n    // }",
+    );
+    comment.has(&["// {\n        {\n", "        }\n    // }"]);
+    // A name of the loop's head can't be declared again in its block.
+    let again = braced("for (int grid = 0; grid < 1; ++grid)");
+    assert!(again.contains("++grid) { {\n"), "{again}");
+    let small = "#define RUN(n) do { if (n) child<<<1, 32>>>(out, begin, count); } while (0)";
+    written(small, "if (v > 3) RUN(count);\n    else out[v] = 1;").has(&[
+        "if (v > 3) {\n        if (count) child<<<1, 32, 0",
+        "    }\n    else out[v] = 1;",
+    ]);
+    // What it declares ends with it.
+    for declares in [
+        "int ok = (child<<<1, 32>>>(out, begin, count), 1)",
+        "int* ok = (child<<<1, 32>>>(out, begin, count), out)",
+        "Timer ok((child<<<1, 32>>>(out, begin, count), 1))",
+    ] {
+        let define = format!("#define RUN() do {{ {declares}; }} while (0)");
+        let text = with(&define, "RUN();");
+        let own = rewrite_files("coarsen", &[("a.cu", &text)], &[])
+            .or_else(|_| rewrite_files("fire-and-forget", &[("a.cu", &text)], &[]));
+        let own = own.map(|own| own.text().to_owned());
+        assert!(own.as_ref().map_or(true, |text| text.contains("    {\n")), "{own:?}");
+    }
     // Only the launch that is asked about.
     let text = with(
         define,
@@ -131,7 +163,58 @@ fn what_cannot_be_written_out() {
             "the launch comes out of a macro",
         );
     }
+    for (define, launch) in [
+        // Once, and each time.
+        (
+            "#define RUN(n) child<<<(n) - (n) + 1, 32>>>(out, begin, count)",
+            "RUN(__COUNTER__);",
+        ),
+        // A macro of the compiler's or of a header is expanded before it is quoted, and isn't where the inner macro is written.
+        (
+            "#include <climits>\n#define LENGTH(n) sizeof(#n)\n#define RUN(n) child<<<LENGTH(n), 32>>>(out, begin, count)",
+            "RUN(CHAR_BIT);",
+        ),
+        (
+            "#define QUOTE(n) #n\n#define LENGTH(n) sizeof(QUOTE(n))\n#define RUN(n) child<<<LENGTH(n), 32>>>(out, begin, count)",
+            "RUN(CHAR_BIT);",
+        ),
+    ] {
+        refuses(
+            "fire-and-forget",
+            &with(define, launch),
+            "the launch comes out of a macro",
+        );
+    }
     // Something leaves the loop that is none.
     let leaves = "#define RUN(n) do { if (count == 7) break; child<<<(n), 32>>>(out, begin, count); } while (0)";
     written(leaves, "RUN(1);").has(&["do { if (count == 7) break; child<<<(1), 32, 0", "} while (0);"]);
+    let leaves = "#define STOP_IF(c) if (c) break\n#define RUN(n) do { STOP_IF(count == 7); child<<<(n), 32>>>(out, begin, count); } while (0)";
+    written(leaves, "RUN(1);").has(&["do { STOP_IF(count == 7); child<<<(1), 32, 0", "} while (0);"]);
+}
+
+/// How many elements a container of the standard library has can be asked for twice.
+#[test]
+fn the_size_of_a_container() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);").replace(
+        "const int* row, int n) {\n    parent<<<(n + 127)",
+        "const int* row, const std::vector<int>& all) {\n    int n = 0;\n    parent<<<(all.size() + 127)",
+    );
+    assert!(text.contains("all.size() + 127"));
+    rewrite("aggregate-block", &text).has(&["gridfuse::arena_for((all.size() + 127) / 128, 128"]);
+    for (from, to) in [
+        ("std::vector<int>&", "my::vector<int>&"),
+        (
+            "void run(",
+            "namespace std { template <> struct vector<int> { int size() const; }; }\nvoid run(",
+        ),
+        (
+            "void run(",
+            "struct std { template <class T> struct vector { int size() const; }; };\nvoid run(",
+        ),
+        ("void run(", "namespace std = other;\nvoid run("),
+        ("all.size()", "all.front()"),
+    ] {
+        refuses("aggregate-block", &text.replace(from, to), "calls or changes something");
+    }
+    rewrite("aggregate-block", &format!("using namespace std;\n{text}"));
 }
