@@ -69,17 +69,19 @@ pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ran
     let leaves = compiled
         .iter()
         .any(|word| matches!(&**word, "break" | "continue") || unsure(word));
+    let last = lex(before, false).last().map(|l| slice(before, *l).to_owned());
+    let below_head = matches!(last.as_deref(), Some(")" | "else"));
     if let Some(at) = semicolon
         && let Some(inner) = in_do_once(&written).filter(|_| !leaves)
+        && let clashes = declared(&inner).is_none_or(|names| names.iter().any(|name| words(before).any(|w| w == *name)))
+        // A head's names can't be declared again in the block that is its statement.
+        && !(below_head && clashes)
     {
         let end = range.end + at as u32 + 1;
-        // The braces around it are enough, if it declares nothing that those of a head can't declare again.
+        // Nor in a function's own block. Else the braces around it are enough.
         let behind = text.get(end as usize..).unwrap_or("");
-        let last = lex(before, false).last().map(|l| slice(before, *l).to_owned());
         let next = lex(behind, false).first().map(|l| slice(behind, *l).to_owned());
-        let braced = last.as_deref() == Some("{")
-            && next.as_deref() == Some("}")
-            && declared(&inner).is_some_and(|names| !names.iter().any(|name| words(before).any(|word| word == *name)));
+        let braced = last.as_deref() == Some("{") && next.as_deref() == Some("}") && !clashes;
         let alone = !inner.contains(['{', '}']) && inner.matches(';').count() == 1 && is_launch(&inner);
         return Some(WrittenOut {
             range: Span::new(range.start, end),
@@ -288,8 +290,12 @@ fn declared(statements: &str) -> Option<Vec<&str>> {
             declares = true;
             names.push(word);
         }
+        let makes = matches!(word, "enum" | "struct" | "class" | "union" | "using" | "typedef");
         // `auto [a, b]`, and a list that goes on with a pointer.
-        if word == "auto" && text(index + 1).starts_with(['[', '&']) || before == "," && depth == 0 && word == "*" {
+        if makes
+            || word == "auto" && text(index + 1).starts_with(['[', '&'])
+            || before == "," && depth == 0 && word == "*"
+        {
             return None;
         }
     }

@@ -71,6 +71,16 @@ fn statements_of_a_macro() {
     // A name of the loop's head can't be declared again in its block.
     let again = braced("for (int grid = 0; grid < 1; ++grid)");
     assert!(again.contains("++grid) { {\n"), "{again}");
+    for head in ["for (int grid = 0; grid < 1; ++grid)", "if (int grid = count)"] {
+        let below = written(define, &format!("{head} RUN(child, count, out, begin, count);"));
+        below.has(&[&format!("{head} do {{ dim3 grid(")]);
+    }
+    let makes = define.replace("dim3 grid(", "enum { B = 3 }; dim3 grid(");
+    let own = written(
+        &makes,
+        "for (int B = 0; B < 1; ++B) { RUN(child, count, out, begin, count); }",
+    );
+    own.has(&["++B) { {\n"]);
     let small = "#define RUN(n) do { if (n) child<<<1, 32>>>(out, begin, count); } while (0)";
     written(small, "if (v > 3) RUN(count);\n    else out[v] = 1;").has(&[
         "if (v > 3) {\n        if (count) child<<<1, 32, 0",
