@@ -58,6 +58,9 @@ pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ran
     if !launches(&written) || written == used || expanded(used, &find).as_ref() != Some(&compiled) {
         return None;
     }
+    if asks_for_its_place(&compiled) {
+        return None;
+    }
     let rest = text.get(range.end as usize..).unwrap_or("");
     let semicolon = rest
         .starts_with(|c: char| c.is_whitespace() || c == ';')
@@ -246,6 +249,30 @@ fn expanded<'m>(text: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) -> 
     let input = lex(text, false).into_iter().map(|l| token(text, l)).collect();
     let all: Vec<Token> = Expander::new(find).expand(input).ok()?;
     Some(all.into_iter().map(|token| token.text).collect())
+}
+
+/// Whether a text depends on standing in one line, or on how often the compiler reads it. Behind the launch a line may be handed to a call,
+/// which tells it to the reader.
+fn asks_for_its_place(compiled: &[String]) -> bool {
+    let text = |index: usize| compiled.get(index).map_or("", |word| &**word);
+    let launch = compiled
+        .iter()
+        .rposition(|word| word == "<<<")
+        .unwrap_or(compiled.len());
+    let behind = (launch..compiled.len())
+        .find(|index| text(*index) == ";")
+        .unwrap_or(compiled.len());
+    (0..compiled.len()).any(|index| match text(index) {
+        "__LINE__" => {
+            let before = match index {
+                0 => "",
+                _ => text(index - 1),
+            };
+            index < behind || !matches!(before, "(" | ",") || !matches!(text(index + 1), ")" | ",")
+        }
+        // A name may be pasted out of them.
+        word => word.contains("__LINE__") || word.contains("__COUNTER__"),
+    })
 }
 
 /// What stands in `do { … } while (0)`, if nothing in it leaves that.

@@ -179,6 +179,18 @@ fn what_cannot_be_written_out() {
             "#define RUN(n) child<<<(n) - (n) + 1, 32>>>(out, begin, count)",
             "RUN(__COUNTER__);",
         ),
+        (
+            "#define RUN(n) do { int at = __LINE__; child<<<(n) + __LINE__ - at, 32>>>(out, begin, count); } while (0)",
+            "RUN(1);",
+        ),
+        (
+            "#define RUN(n) do { child<<<(n), 32>>>(out, begin, count); out[0] = __LINE__ * 2; } while (0)",
+            "RUN(1);",
+        ),
+        (
+            "#define PASTED(a, b) a##b\n#define PASTE(a, b) PASTED(a, b)\n#define OWN PASTE(n_, __LINE__)\n#define RUN(n) do { int OWN = n; child<<<OWN, 32>>>(out, begin, count); } while (0)",
+            "RUN(1);",
+        ),
         // A macro of the compiler's or of a header is expanded before it is quoted, and isn't where the inner macro is written.
         (
             "#include <climits>\n#define LENGTH(n) sizeof(#n)\n#define RUN(n) child<<<LENGTH(n), 32>>>(out, begin, count)",
@@ -195,6 +207,9 @@ fn what_cannot_be_written_out() {
             "the launch comes out of a macro",
         );
     }
+    let told =
+        "#define RUN(n) do { child<<<(n), 32>>>(out, begin, count); if (v < 0) printf(\"%d\", __LINE__); } while (0)";
+    written(told, "RUN(1);").has(&["        if (v < 0) printf(\"%d\", __LINE__);\n"]);
     // Something leaves the loop that is none.
     let leaves = "#define RUN(n) do { if (count == 7) break; child<<<(n), 32>>>(out, begin, count); } while (0)";
     written(leaves, "RUN(1);").has(&["do { if (count == 7) break; child<<<(1), 32, 0", "} while (0);"]);
