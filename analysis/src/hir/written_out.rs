@@ -158,11 +158,6 @@ fn with_arguments<'m>(
     unsure: &dyn Fn(&str) -> bool,
 ) -> Option<String> {
     let arguments = arguments_of(text, list)?;
-    // The compiler's own macros mean something else each time, or elsewhere.
-    let is_counted = |word: &str| matches!(word, "__COUNTER__" | "__LINE__");
-    if arguments.iter().any(|argument| words(argument).any(is_counted)) {
-        return None;
-    }
     let named = item.params.as_deref().unwrap_or_default();
     let (variadic, named) = match named.split_last() {
         // `...`, or GNU's `name...`.
