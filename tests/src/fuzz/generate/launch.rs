@@ -841,8 +841,28 @@ impl Generator {
 
     /// The launch as a use of a macro.
     fn by_macro(&mut self, launch: Launch) -> Stmt {
+        let plain = "#define LAUNCH(child_kernel, grid, block, ...) child_kernel<<<grid, block>>>(__VA_ARGS__)";
         if self.names.insert("LAUNCH".to_owned()) {
-            self.text("#define LAUNCH(child_kernel, grid, block, ...) child_kernel<<<grid, block>>>(__VA_ARGS__)");
+            self.text(plain);
+        }
+        // By statements of the macro's own, out of another macro, and below a condition of it.
+        let (name, define) = match self.random.below(6) {
+            0 => (
+                "LAUNCH_ONCE",
+                "do { \\\n        const dim3 grid_(grid), block_(block); \\\n        child_kernel<<<grid_, block_>>>(__VA_ARGS__); \\\n    } while (0)",
+            ),
+            1 => ("LAUNCH_NESTED", "LAUNCH(child_kernel, grid, block, __VA_ARGS__)"),
+            2 => (
+                "LAUNCH_SOME",
+                "do { if (LAUNCH_LEAVES) break; LAUNCH(child_kernel, grid, block, __VA_ARGS__); } while (0)",
+            ),
+            _ => ("LAUNCH", ""),
+        };
+        if name == "LAUNCH_SOME" && self.names.insert("LAUNCH_LEAVES".to_owned()) {
+            self.text("#define LAUNCH_LEAVES threadIdx.x > 1000");
+        }
+        if !define.is_empty() && self.names.insert(name.to_owned()) {
+            self.text(format!("#define {name}(child_kernel, grid, block, ...) {define}"));
         }
         let mut args = vec![atom(launch.kernel)];
         // Commas in braces would part a macro's argument.
@@ -855,7 +875,7 @@ impl Generator {
         }
         args.extend(launch.config);
         args.extend(launch.args);
-        Stmt::Expr(call("LAUNCH", args))
+        Stmt::Expr(call(name, args))
     }
 
     /// A device function that does nothing but the launch, and the call of it.
