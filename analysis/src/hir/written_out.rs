@@ -1,6 +1,8 @@
 //! What a macro's use stands for, as a person would write it in its place: the macro's text with the arguments in it, where other macros
 //! keep their names.
 
+use std::collections::HashSet;
+
 use crate::base::db::Db;
 use crate::base::preprocess::expand::Expander;
 use crate::base::preprocess::token::{Lexeme, Token, TokenKind, glues, lex, token, tokens};
@@ -42,9 +44,7 @@ pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ran
     };
     // A comment in it would take the rest of its line along, or would get lost; a pragma in front of it is for what it begins with.
     let before = text.get(..range.start as usize).unwrap_or("");
-    let lines = before.trim_end().lines();
-    if used.contains("//") || used.contains("/*") || lines.last().is_some_and(|line| line.trim_start().starts_with('#'))
-    {
+    if used.contains("//") || used.contains("/*") || is_behind_pragma(before) {
         return None;
     }
     let mut written = used.to_owned();
@@ -104,6 +104,20 @@ pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ran
         range: Span::new(range.start, end),
         text: written,
     })
+}
+
+/// Whether the last line that isn't empty is, or has, a pragma.
+fn is_behind_pragma(before: &str) -> bool {
+    let mut lines = before.trim_end().lines().rev();
+    let mut line = lines.next().unwrap_or("");
+    if line.contains("_Pragma") {
+        return true;
+    }
+    for earlier in lines.take_while(|line| line.trim_end().ends_with('\\')) {
+        line = earlier;
+    }
+    let directive = line.trim_start().strip_prefix('#');
+    directive.is_some_and(|directive| directive.trim_start().starts_with("pragma"))
 }
 
 /// Whether a text launches by itself.
@@ -184,7 +198,7 @@ fn with_arguments<'m>(
             ")" if quoted > 0 => quoted -= 1,
             _ => {}
         }
-        quotes_next = may_quote(&token.text, find, unsure, 0);
+        quotes_next = may_quote(&token.text, find, unsure);
         let known = named.iter().position(|name| *name == token.text);
         let spelled = match known.and_then(|index| arguments.get(index)) {
             Some(argument) => (*argument).to_owned(),
@@ -203,17 +217,22 @@ fn with_arguments<'m>(
 }
 
 /// Whether a name may be that of a macro that quotes or pastes, itself or by another one that its text names.
-fn may_quote<'m>(
-    name: &str,
-    find: &dyn Fn(&str) -> Option<&'m MacroItem>,
-    unsure: &dyn Fn(&str) -> bool,
-    depth: u32,
-) -> bool {
-    let quotes = |item: &MacroItem| {
-        let mut named = words(&item.body);
-        depth > MAX_DEPTH || item.body.contains('#') || named.any(|word| may_quote(word, find, unsure, depth + 1))
-    };
-    unsure(name) || find(name).is_some_and(quotes)
+fn may_quote<'m>(name: &str, find: &dyn Fn(&str) -> Option<&'m MacroItem>, unsure: &dyn Fn(&str) -> bool) -> bool {
+    let mut seen = HashSet::new();
+    let mut pending = vec![name];
+    while let Some(name) = pending.pop() {
+        if unsure(name) {
+            return true;
+        }
+        let Some(item) = find(name).filter(|item| seen.insert(&*item.name)) else {
+            continue;
+        };
+        if item.body.contains('#') {
+            return true;
+        }
+        pending.extend(words(&item.body));
+    }
+    false
 }
 
 /// The arguments of a use, as they are written.

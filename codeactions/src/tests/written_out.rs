@@ -166,6 +166,14 @@ fn what_cannot_be_written_out() {
             "#define RUN(n) do { child<<<(n), 32>>>(out, begin, count); } while (0)",
             "\n#pragma unroll\n    RUN(1);",
         ),
+        (
+            "#define RUN(n) do { child<<<(n), 32>>>(out, begin, count); } while (0)",
+            "\n# pragma \\\n    unroll\n    RUN(1);",
+        ),
+        (
+            "#define RUN(n) do { child<<<(n), 32>>>(out, begin, count); } while (0)",
+            "_Pragma(\"unroll\") RUN(1);",
+        ),
     ] {
         refuses(
             "fire-and-forget",
@@ -210,6 +218,17 @@ fn what_cannot_be_written_out() {
     let told =
         "#define RUN(n) do { child<<<(n), 32>>>(out, begin, count); if (v < 0) printf(\"%d\", __LINE__); } while (0)";
     written(told, "RUN(1);").has(&["        if (v < 0) printf(\"%d\", __LINE__);\n"]);
+    // Another directive is none of the launch's, and macros that make a lot of each other are looked at once.
+    written(
+        "#define RUN(n) child<<<(n), 32>>>(out, begin, count)",
+        "\n#undef OTHER\n    RUN(1);",
+    );
+    let twice = |n: u32| format!("#define M{n}(x) M{0}(x) + M{0}(x) * M{0}(x) - M{0}(x)\n", n - 1);
+    let many: String = (1..40).map(twice).collect();
+    let define = format!(
+        "#define M0(x) x\n{many}#define RUN(n) do {{ if (v < 0) M39(v); child<<<(n), 32>>>(out, begin, count); }} while (0)"
+    );
+    let _ = rewrite_files("fire-and-forget", &[("a.cu", &with(&define, "RUN(1);"))], &[]);
     // Something leaves the loop that is none.
     let leaves = "#define RUN(n) do { if (count == 7) break; child<<<(n), 32>>>(out, begin, count); } while (0)";
     written(leaves, "RUN(1);").has(&["do { if (count == 7) break; child<<<(1), 32, 0", "} while (0);"]);
