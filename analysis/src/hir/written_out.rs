@@ -26,8 +26,13 @@ pub struct WrittenOut {
 
 /// The launch that the use of a macro at `range` of a function's text stands for, with what stands around it in the macro. `None`: no macro
 /// is used there, or its text can't be written in this place: it quotes or pastes an argument, the launch is one of its arguments, or the
-/// macros in it would be expanded in another way.
-pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, range: Span) -> Option<WrittenOut> {
+/// macros in it would be expanded in another way. `all_in_sight`: no word may be a macro of a header that isn't found.
+pub fn launch_written_out<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    range: Span,
+    all_in_sight: bool,
+) -> Option<WrittenOut> {
     // As it is written: in the function's own text attributes and pragmas are blanked.
     let source = function.file(db).text(db);
     let start = function.start(db) as usize;
@@ -75,7 +80,7 @@ pub fn launch_written_out<'db>(db: &'db dyn Db, function: FunctionItem<'db>, ran
     let last = lex(before, false).last().map(|l| slice(before, *l).to_owned());
     let below_head = matches!(last.as_deref(), Some(")" | "else"));
     if let Some(at) = semicolon
-        && let Some(inner) = in_do_once(&written).filter(|_| !leaves)
+        && let Some(inner) = in_do_once(&written).filter(|_| !leaves && all_in_sight)
         && let clashes = declared(&inner).is_none_or(|names| names.iter().any(|name| words(before).any(|w| w == *name)))
         // A head's names can't be declared again in the block that is its statement.
         && !(below_head && clashes)

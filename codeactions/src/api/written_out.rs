@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::facts::unseen::misses_header;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::written_out::launch_written_out;
@@ -89,9 +90,10 @@ fn by_host_written_out<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Optio
 fn write_out(db: &dyn Db, function: FunctionItem<'_>, wanted: impl Fn(Span) -> bool) -> Option<SourceEdit> {
     let known = launches(db, function);
     let start = function.start(db);
+    let all_in_sight = !misses_header(db, function.file(db));
     let mut edits: BTreeMap<u32, TextEdit> = BTreeMap::new();
     for facts in known.iter().filter(|facts| facts.from_macro && wanted(facts.span)) {
-        let written = launch_written_out(db, function, facts.span)?;
+        let written = launch_written_out(db, function, facts.span, all_in_sight)?;
         let range = TextRange::new(start + written.range.start, start + written.range.end);
         let insert = written.text;
         // Of several launches in one use it isn't known any more which is which.

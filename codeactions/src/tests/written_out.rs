@@ -234,6 +234,9 @@ fn what_cannot_be_written_out() {
     written(leaves, "RUN(1);").has(&["do { if (count == 7) break; child<<<(1), 32, 0", "} while (0);"]);
     let leaves = "#define STOP_IF(c) if (c) break\n#define RUN(n) do { STOP_IF(count == 7); child<<<(n), 32>>>(out, begin, count); } while (0)";
     written(leaves, "RUN(1);").has(&["do { STOP_IF(count == 7); child<<<(1), 32, 0", "} while (0);"]);
+    // A macro of a header that isn't found may leave it.
+    let unseen = "#include \"checks.h\"\n#define RUN(n) do { STOP_IF(count == 7); child<<<(n), 32>>>(out, begin, count); } while (0)";
+    written(unseen, "RUN(1);").has(&["do { STOP_IF(count == 7); child<<<(1), 32, 0", "} while (0);"]);
 }
 
 /// How many elements a container of the standard library has can be asked for twice.
