@@ -66,6 +66,9 @@
 namespace gridfuse {
 inline namespace v2 {
 
+template <class First, class Second>
+class InOrder;
+
 namespace detail {
 
 /// What the type of an aggregated child kernel says.
@@ -94,6 +97,14 @@ __global__ void launch_rest(typename Aggregator::ChildBatch batch, unsigned long
                             typename Aggregator::Common uniform) {
     Aggregator::launch_each(uniform, batch, aside);
 }
+
+/// What an Aggregator has to do with another one; see InOrder.
+enum class Turn : unsigned char {
+    kNone,     // nothing
+    kFirst,    // its launches come first
+    kSecond,   // its launches come after those of the first
+    kDirect,   // each launch goes out by itself, into the NULL stream
+};
 
 /// Keeps an object in local memory instead of registers.
 template <class T>
@@ -147,6 +158,8 @@ class Aggregator {
     static constexpr bool kWarp = std::is_same<Granularity, PerWarp>::value;
     static constexpr bool kGroup = !kWarp && !std::is_same<Granularity, PerBlock>::value;
     static constexpr bool kNested = Child::kNested;
+    template <class, class>
+    friend class InOrder;
     static constexpr bool kFromHost = std::is_same<Granularity, PerGridFromHost>::value;
     using Pool = std::conditional_t<kNested, detail::PoolView, detail::NoPool>;
 
@@ -231,35 +244,14 @@ public:
             if (put_aside(state(), aside)) return;
             detail::say_no_heap();
         }
-        launch_alone(uniform_, pool(), aside.grid, aside.block, aside.shared_bytes, aside.args);
+        launch_alone(uniform_, pool(), aside.grid, aside.block, aside.shared_bytes, aside.args,
+                     stream_of_direct());
     }
 
     /// The thread leaves; the last one launches.
     __device__ __forceinline__ ~Aggregator() {
-        if (no_arena()) return;
-        // Threads of a warp that leave together count together. Release: what any of them wrote,
-        // its records and everything before, comes before the count for whoever acquires it. That
-        // is a thread of the same block, so the block's scope is enough; the one that launches
-        // fences for the device.
-        const unsigned together = __activemask();
-        const bool wrote = __any_sync(together, wrote_);
-        __syncwarp(together);
-        if ((together & detail::lanes_below()) != 0) return;
-        if (wrote) __threadfence_block();
-        const unsigned threads = detail::count_of(together);
-        if constexpr (kGroup) {
-            const unsigned before = atomicAdd(&left_in_block(), threads | (wrote ? kSomeWrote : 0));
-            if ((before & (kSomeWrote - 1)) + threads == detail::block_threads())
-                leave_group(wrote || before >= kSomeWrote);
-        } else {
-            const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
-            unsigned before = 0;
-            // warps mostly leave whole
-            if (!kWarp || threads != all)
-                before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));
-            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote))
-                launch_all(state());
-        }
+        // else InOrder's destructor has done so
+        if (turn_ == detail::Turn::kNone) leave(wrote_, [] {});
     }
 
     /// Launches what is in a batch and what was put aside, each with a grid of its own.
@@ -272,7 +264,7 @@ public:
             const Record& record = batch.records_[slot];
             launch_alone(uniform, pool, record.shape.grid(),
                          detail::unpack_block(record.shape.block), record.shape.shared_bytes,
-                         record.args);
+                         record.args, cudaStreamFireAndForget);
         }
         if constexpr (kNested) {
             if (batch.chunk && batch.count_ != 0) pool.release(batch.own.front_);
@@ -399,11 +391,13 @@ private:
                 launch_kernel(uniform, dim3(static_cast<unsigned>(blocks)), own.block,
                               own.shared_bytes,
                               ChildBatch(records + slot, chunk.first() + slot, end - slot, pool,
-                                         nullptr, false));
+                                         nullptr, false),
+                              cudaStreamFireAndForget);
                 return end;
             }
         }
-        launch_alone(uniform, pool, own.grid, own.block, own.shared_bytes, own.args);
+        launch_alone(uniform, pool, own.grid, own.block, own.shared_bytes, own.args,
+                     cudaStreamFireAndForget);
         return slot + 1;
     }
 
@@ -469,9 +463,42 @@ private:
         return group;
     }
 
+    // The thread leaves, which may have launched something; the last one launches, after it has called
+    // `before_launch`.
+    template <class Before>
+    __device__ __forceinline__ void leave(bool has_written, const Before& before_launch) const {
+        if (no_arena()) return;
+        // Threads of a warp that leave together count together. Release: what any of them wrote,
+        // its records and everything before, comes before the count for whoever acquires it. That
+        // is a thread of the same block, so the block's scope is enough; the one that launches
+        // fences for the device.
+        const unsigned together = __activemask();
+        const bool wrote = __any_sync(together, has_written);
+        __syncwarp(together);
+        if ((together & detail::lanes_below()) != 0) return;
+        if (wrote) __threadfence_block();
+        const unsigned threads = detail::count_of(together);
+        if constexpr (kGroup) {
+            const unsigned before = atomicAdd(&left_in_block(), threads | (wrote ? kSomeWrote : 0));
+            if ((before & (kSomeWrote - 1)) + threads == detail::block_threads())
+                leave_group(wrote || before >= kSomeWrote, before_launch);
+        } else {
+            const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
+            unsigned before = 0;
+            // warps mostly leave whole
+            if (!kWarp || threads != all)
+                before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));
+            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote)) {
+                before_launch();
+                launch_all(state());
+            }
+        }
+    }
+
     // The last thread of the block leaves; that of the last block launches, and leaves the state as
     // it was at first.
-    __device__ __forceinline__ void leave_group(bool wrote) const {
+    template <class Before>
+    __device__ __forceinline__ void leave_group(bool wrote, const Before& before_launch) const {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
         const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z;
         const bool nested = of_pool();
@@ -487,6 +514,7 @@ private:
             detail::store_relaxed(s.blocks_left, 0ull);
             return;
         }
+        before_launch();
         launch_all(s);
     }
 
@@ -552,8 +580,21 @@ private:
         return Room(slice.memory, slice.bytes, kNested && arena_.pool_);
     }
 
+    // Where the last thread to leave launches: what keeps its order goes into the NULL stream of that
+    // thread's block.
+    __device__ __forceinline__ cudaStream_t stream() const {
+        return turn_ == detail::Turn::kNone ? cudaStreamFireAndForget : cudaStream_t{};
+    }
+
+    // Where a thread launches what can't even be put aside. What has to come after launches that are
+    // collected comes after the parent.
+    __device__ __forceinline__ cudaStream_t stream_of_direct() const {
+        return turn_ == detail::Turn::kSecond ? cudaStreamTailLaunch : stream();
+    }
+
     // There is no memory: each launch goes out by itself.
     __device__ __forceinline__ bool no_arena() const {
+        if (turn_ == detail::Turn::kDirect) return true;
         if constexpr (kNested) {
             if (arena_.is_nested()) return kGroup && group_of_block() == nullptr;
         }
@@ -677,22 +718,24 @@ private:
 
     static __device__ __forceinline__ void launch_kernel(const Common& uniform, dim3 grid,
                                                          dim3 block, std::size_t shared_bytes,
-                                                         const ChildBatch& batch) {
+                                                         const ChildBatch& batch,
+                                                         cudaStream_t stream) {
         uniform.apply([&](const auto&... values) {
-            Kernel<<<grid, block, shared_bytes, cudaStreamFireAndForget>>>(batch, values...);
+            Kernel<<<grid, block, shared_bytes, stream>>>(batch, values...);
         });
     }
 
     static __device__ __forceinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid,
                                                         dim3 block, std::size_t shared_bytes,
-                                                        const detail::Bytes<Args>& args) {
+                                                        const detail::Bytes<Args>& args,
+                                                        cudaStream_t stream) {
         atomicAdd(&detail::direct_launches, 1ull);
         detail::Front* front = nullptr;
         if constexpr (kNested) {
             if (pool) front = pool.allocate(0);
             if (front != nullptr) front->begin();
         }
-        launch_kernel(uniform, grid, block, shared_bytes, ChildBatch(args, pool, front));
+        launch_kernel(uniform, grid, block, shared_bytes, ChildBatch(args, pool, front), stream);
     }
 
     __device__ __forceinline__ void launch_all(State& s) const {
@@ -732,7 +775,7 @@ private:
                 // an error of the program's, which nothing can read any more
                 if (!plain) (void)cudaGetLastError();
                 launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), shared_bytes,
-                              batch);
+                              batch, stream());
                 // The largest block and the most shared memory may be too much together though none
                 // of them was by itself.
                 if (!plain) together = cudaGetLastError() == cudaSuccess;
@@ -743,7 +786,7 @@ private:
         if (!together || aside != 0) {
             if (together) batch.count_ = 0;
             detail::launch_rest<Aggregator>
-                <<<1, 1, 0, cudaStreamFireAndForget>>>(batch, aside, uniform_);
+                <<<1, 1, 0, stream()>>>(batch, aside, uniform_);
         }
     }
 
@@ -797,6 +840,7 @@ private:
 
     Arena arena_;           // as it was, so that `taken_` is the number of this Aggregator
     bool wrote_ = false;
+    detail::Turn turn_ = detail::Turn::kNone;
     Common uniform_;
 };
 

@@ -1,5 +1,6 @@
 //! Streams that were there for one launch each, and aren't needed any more.
 
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::{BindingId, StmtId, StmtKind};
 
 use crate::edit::builder::EditBuilder;
@@ -14,7 +15,13 @@ pub fn remove<'s, 'db: 's>(
     edit: &mut EditBuilder<'db>,
 ) {
     let mut declarations: Vec<(&Site<'db>, StmtId, Vec<BindingId>)> = Vec::new();
+    let mut seen: Vec<(FunctionItem<'db>, BindingId)> = Vec::new();
     for (site, stream) in streams {
+        // Launches that keep their order share one.
+        if seen.contains(&(site.parent, stream.variable)) {
+            continue;
+        }
+        seen.push((site.parent, stream.variable));
         for stmt in stream.create.iter().chain(&stream.destroy) {
             was::delete(site, *stmt, edit);
         }

@@ -1,5 +1,6 @@
 //! How a stream is used that the launching function creates: what of it goes with the launch.
 
+use gridfuse_analysis::facts::launch::{LaunchFacts, launches};
 use gridfuse_analysis::facts::streams::creates_stream;
 use gridfuse_analysis::hir::{BindingId, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 
@@ -17,15 +18,21 @@ pub struct CreatedStream {
     pub create: Vec<StmtId>,
     /// `cudaStreamDestroy(s);`
     pub destroy: Vec<StmtId>,
-    /// A use that is none of these and not the launch.
+    /// A use that is none of these and none of the launches that it is for.
     pub other: Option<ExprId>,
     /// The launch may go into the same stream again: it is repeated, and the stream isn't created anew each time.
     pub shared_by_iterations: bool,
 }
 
-/// Looks at all uses of a created stream.
-pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
+/// Looks at all uses of a created stream. `in_turn`: other launches of the function, by index, that may go into it, too.
+pub fn created_stream(site: &Site<'_>, binding: BindingId, in_turn: &[u32]) -> CreatedStream {
     let body = &site.body;
+    let all = launches(site.db, site.parent);
+    let launched: Vec<&LaunchFacts<'_>> = in_turn
+        .iter()
+        .filter_map(|other| all.get(*other as usize))
+        .chain([site.facts])
+        .collect();
     let mut found = CreatedStream {
         declaration: None,
         variable: binding,
@@ -50,11 +57,12 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
             continue;
         }
         let stmt = site.places.statement_of(id);
-        if stmt.is_some() && stmt == site.facts.statement {
-            let operand = site.facts.stream_operand.as_ref().map(|o| body.strip_parens(o.expr));
-            if operand == Some(id) {
-                continue;
-            }
+        let is_operand = |facts: &&LaunchFacts<'_>| {
+            let operand = facts.stream_operand.as_ref().map(|o| body.strip_parens(o.expr));
+            stmt.is_some() && stmt == facts.statement && operand == Some(id)
+        };
+        if launched.iter().any(is_operand) {
+            continue;
         }
         let call = by_macro.and_then(|(s, call)| match &body.expr(call).kind {
             ExprKind::Call {
@@ -132,7 +140,7 @@ fn created_each_time(site: &Site<'_>, create: &[StmtId]) -> bool {
 }
 
 impl CreatedStream {
-    /// Whether nothing but this launch goes into the stream between its creation and the next.
+    /// Whether nothing but the launches that it is for goes into the stream between its creation and the next, each once.
     pub fn one_launch(&self) -> bool {
         self.create.len() == 1 && self.other.is_none() && !self.shared_by_iterations
     }

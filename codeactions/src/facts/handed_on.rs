@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{
-    Access, Dependence, Footprint, Kind, Root, Touch, child_footprint, own_footprint,
+    Access, Dependence, Footprint, Kind, Root, Symbol, Touch, child_footprint, own_footprint,
 };
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, Operand, launches};
 use gridfuse_analysis::hir::flow::{Flow, control_flow};
@@ -44,12 +44,48 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     }
     let between = between(site, theirs);
     let covered = covers(site, &site.facts.args, &args, between) || covers(site, &theirs.args, &own, between);
-    if !waits(site, between) && !covered {
-        return None;
-    }
+    // The halves of a sort are given to one kernel; two kernels that begin at the same element work on the same ones.
+    let ordered = waits(site, between) || covered;
+    let two_kernels = site.facts.child != theirs.child;
+    let mut all_args = site.facts.args.iter().chain(&theirs.args);
+    let args_stay = all_args.all(|arg| settled(site, arg.expr, between));
+    let alike = |mine: &Access<'db>, other: &Access<'db>| {
+        // What is named by its argument only is that as long as the argument doesn't change.
+        let followed = mine.root != Root::Unknown && other.root != Root::Unknown;
+        let alike = || starts_alike(site, (mine, site.facts), (other, theirs));
+        ordered || two_kernels && (followed || args_stay) && alike()
+    };
+    conflict(site, theirs, other, &alike)
+}
+
+/// The same for grids that one thread launches in different iterations of a loop around both launches, where nothing says that each
+/// iteration has memory of its own.
+pub fn handed_on_between_iterations<'db>(site: &Site<'db>, other: u32, around: Span) -> Option<Dependence<'db>> {
+    let theirs = launches(site.db, site.parent).get(other as usize)?;
+    let of_iteration = |access: &Access<'db>| {
+        let symbols = start(access).into_iter().flatten().flat_map(|(symbols, _)| symbols);
+        symbols.into_iter().any(|symbol| match symbol {
+            Symbol::Opaque(expr) => around.contains(site.body.expr(expr).span),
+            Symbol::Variable(binding) => around.contains(site.body.binding(binding).decl_span),
+            _ => false,
+        })
+    };
+    conflict(site, theirs, other, &|mine, other| {
+        !of_iteration(mine) || !of_iteration(other)
+    })
+}
+
+/// A write of the grids of one launch and a read of those of another one, by index, through the same pointer, of which it `may` be thought
+/// that they are to the same place.
+fn conflict<'db>(
+    site: &Site<'db>,
+    theirs: &LaunchFacts<'db>,
+    other: u32,
+    may: &dyn Fn(&Access<'db>, &Access<'db>) -> bool,
+) -> Option<Dependence<'db>> {
     let (mine, others) = (
-        child_footprint(db, function, site.id.index),
-        child_footprint(db, function, other),
+        child_footprint(site.db, site.parent, site.id.index),
+        child_footprint(site.db, site.parent, other),
     );
     let (own, their_own) = (own_of_recursive(site, site.facts), own_of_recursive(site, theirs));
     let (mine, others) = (
@@ -62,8 +98,8 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
         kind: access.kind,
         meets: true,
     };
-    let pair = pair(&mine, &others).or_else(|| pair(&others, &mine).map(|(w, r)| (r, w)));
-    pair.map(|(first, second)| Dependence::Conflict(touch(first), touch(second)))
+    let found = pair(&mine, &others, may).or_else(|| pair(&others, &mine, &|w, r| may(r, w)).map(|(w, r)| (r, w)));
+    found.map(|(first, second)| Dependence::Conflict(touch(first), touch(second)))
 }
 
 /// A global pointer that the kernel of one launch changes, and through which that of the other one works.
@@ -210,7 +246,13 @@ fn global(site: &Site<'_>, launch: &LaunchFacts<'_>, access: &Access<'_>) -> Opt
 }
 
 /// A write of one, and what the other one reads there.
-fn pair<'f, 'db>(writes: &Side<'f, 'db>, reads: &Side<'f, 'db>) -> Option<(&'f Access<'db>, &'f Access<'db>)> {
+///
+/// `may_meet`: whether to think that they are to the same places, given that they lead through the same pointer.
+fn pair<'f, 'db>(
+    writes: &Side<'f, 'db>,
+    reads: &Side<'f, 'db>,
+    may_meet: &dyn Fn(&Access<'db>, &Access<'db>) -> bool,
+) -> Option<(&'f Access<'db>, &'f Access<'db>)> {
     let changes = |kind: Kind| matches!(kind, Kind::Write(_) | Kind::Update { .. } | Kind::Atomic { .. });
     let uses = |kind: Kind| matches!(kind, Kind::Read | Kind::Update { .. } | Kind::Atomic { .. });
     let written = writes.accesses.iter().filter(|(_, access)| changes(access.kind));
@@ -224,9 +266,72 @@ fn pair<'f, 'db>(writes: &Side<'f, 'db>, reads: &Side<'f, 'db>) -> Option<(&'f A
         .find(|(same, write, read)| {
             // Counted by one kernel, read by the next one; two that update atomically may do so at any time.
             let atomic = |kind: Kind| matches!(kind, Kind::Atomic { .. });
-            *same && uses(read.kind) && !(atomic(write.kind) && atomic(read.kind))
+            *same && uses(read.kind) && !(atomic(write.kind) && atomic(read.kind)) && may_meet(write, read)
         })
         .map(|(_, write, read)| (write, read))
+}
+
+/// Whether two grids go over elements that begin at the same one, as far as the launching thread says where: `d[first + i]` of one and
+/// `d[first + j]` of the other, but not `d[first + i]` and `d[middle + j]`. Each walks over its elements by thread numbers, counters and
+/// what it reads.
+fn starts_alike<'db>(
+    site: &Site<'db>,
+    (one, own): (&Access<'db>, &LaunchFacts<'db>),
+    (other, theirs): (&Access<'db>, &LaunchFacts<'db>),
+) -> bool {
+    match (start(one), start(other)) {
+        (Some(a), Some(b)) if a == b => true,
+        // `d[job.first + i]`, where the other one is given `d + job.first`.
+        (Some(a), Some(b)) if a.is_empty() => says_start(site, (one, own), &b),
+        (Some(a), Some(b)) if b.is_empty() => says_start(site, (other, theirs), &a),
+        _ => false,
+    }
+}
+
+/// The part of a subscript that the launching thread gives: products of symbols, each with its factor.
+fn start(access: &Access<'_>) -> Option<Vec<(Vec<Symbol>, i128)>> {
+    let walks = |symbol: &Symbol| matches!(symbol, Symbol::Index(_) | Symbol::Fresh(_));
+    let terms = access.offset.as_ref()?.polynomial.terms();
+    let given = terms.filter(|(symbols, _)| !symbols.iter().any(walks));
+    Some(given.map(|(symbols, factor)| (symbols.to_vec(), factor)).collect())
+}
+
+/// Whether the code of an access, with the launch's arguments for the kernel's parameters, names each of these values of the launching
+/// function.
+fn says_start<'db>(
+    site: &Site<'db>,
+    (access, launch): (&Access<'db>, &LaunchFacts<'db>),
+    start: &[(Vec<Symbol>, i128)],
+) -> bool {
+    let Child::Kernel(kernel) = launch.child else {
+        return false;
+    };
+    if access.function != kernel {
+        return false;
+    }
+    let text = kernel.text(site.db);
+    let body = body(site.db, kernel);
+    let words = lex::code_words(access.span.text(&text));
+    let argument = |word: &str| {
+        let index = body.params.iter().position(|p| body.binding(*p).name == word)?;
+        launch.args.get(index).map(|arg| site.expr_source(arg.expr))
+    };
+    let said: Vec<String> = words
+        .iter()
+        .flat_map(|word| match argument(word) {
+            Some(code) => lex::code_words(code).into_iter().map(str::to_owned).collect(),
+            None => vec![(*word).to_owned()],
+        })
+        .collect();
+    start.iter().all(|(symbols, _)| {
+        symbols.iter().all(|symbol| match symbol {
+            Symbol::Opaque(expr) => {
+                let value = lex::code_words(site.expr_source(*expr));
+                said.windows(value.len().max(1)).any(|part| part == value)
+            }
+            _ => false,
+        })
+    })
 }
 
 /// The arguments of a launch, and of those of the same kernel from which a thread gets to `after`: what a merge sort merges is sorted by two

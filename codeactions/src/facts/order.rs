@@ -24,7 +24,7 @@ use crate::facts::cluster::callers;
 pub use crate::facts::created_stream::{CreatedStream, created_stream};
 use crate::facts::exclusive;
 use crate::facts::gathered::gathered;
-use crate::facts::handed_on::handed_on;
+use crate::facts::handed_on::{handed_on, handed_on_between_iterations};
 use crate::facts::passes::{Grids, passes};
 use crate::facts::site::Site;
 use crate::facts::surface::surface_in_common;
@@ -33,9 +33,16 @@ use crate::facts::swapped::swapped;
 
 /// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
 /// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
-/// What the code in sight contradicts isn't assumed, it is refused.
-pub fn null_stream(site: &Site<'_>, at_once: AtOnce, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
-    require(assumptions(site, at_once.keeps()), refusals, edit);
+/// What the code in sight contradicts isn't assumed, it is refused. `in_turn`: the other launches of the function, by index, whose order with
+/// this one the rewrite keeps.
+pub fn null_stream(
+    site: &Site<'_>,
+    at_once: AtOnce,
+    in_turn: &[u32],
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'_>,
+) {
+    require(assumptions(site, at_once.keeps(), in_turn), refusals, edit);
 }
 
 /// Which of the grids that a thread would have launched it runs at once.
@@ -118,8 +125,8 @@ enum Among {
     Later,
 }
 
-/// The assumptions. `kept`: of which grids the rewrite keeps the order.
-fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Claim> {
+/// The assumptions. `kept`: of which grids the rewrite keeps the order, and `in_turn`: with which other launches, by index.
+fn assumptions(site: &Site<'_>, kept: &[Among], in_turn: &[u32]) -> Vec<Claim> {
     let child = site.child_name();
     let parent = site.parent_name();
     let known = known(site);
@@ -186,7 +193,12 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Claim> {
         );
         found.extend(open(text, None, false));
     }
-    found.extend(of_other_launches(site, kept, &later, in_loop));
+    found.extend(of_other_launches(site, kept, in_turn, &later, in_loop));
+    found.extend(
+        in_turn
+            .iter()
+            .filter_map(|other| between_iterations(site, *other, "the NULL stream")),
+    );
     found
 }
 
@@ -194,6 +206,7 @@ fn assumptions(site: &Site<'_>, kept: &[Among]) -> Vec<Claim> {
 fn of_other_launches(
     site: &Site<'_>,
     kept: &[Among],
+    in_turn: &[u32],
     later: &[(u32, Option<&Dependence<'_>>)],
     in_loop: Option<&Dependence<'_>>,
 ) -> Vec<Claim> {
@@ -219,7 +232,7 @@ fn of_other_launches(
         let other = own.get(other as usize);
         other.is_some_and(|other| comes_first(site, other, site.facts))
     };
-    others.retain(|(other, _)| !later.iter().any(|(known, _)| known == other));
+    others.retain(|(other, _)| !in_turn.contains(other) && !later.iter().any(|(known, _)| known == other));
     let open = || others.iter().filter(|(_, d)| !d.is_some_and(Dependence::is_none));
     let instead = |other: u32| match kept.contains(&Among::Later) && is_earlier(other) {
         // Then its grids are done.
@@ -367,6 +380,52 @@ fn later<'k, 'db>(site: &Site<'db>, known: Option<&'k Order<'db>>) -> Vec<(u32, 
 fn comes_first(site: &Site<'_>, first: &LaunchFacts<'_>, second: &LaunchFacts<'_>) -> bool {
     let once = first.loops.is_empty() && !first.in_lambda && !jumps(&site.body);
     once && !second.in_lambda && first.span.end <= second.span.start
+}
+
+/// Whether each thread that gets to both launches gets to this one first: in each iteration of the loops around both, if there are any.
+pub fn precedes(site: &Site<'_>, other: &LaunchFacts<'_>) -> bool {
+    let lambdas = site.facts.in_lambda || other.in_lambda;
+    !lambdas && !jumps(&site.body) && site.facts.span.end <= other.span.start
+}
+
+/// Whether the accesses in sight say that the grids of another launch, by index, need the order of the stream with those of this one.
+pub fn depends(site: &Site<'_>, other: u32) -> bool {
+    let found = others_in_order(site, known(site)).into_iter();
+    let found = found.filter(|(index, _)| *index == other).find_map(|(_, found)| found);
+    !found.is_some_and(Dependence::is_none)
+        && (found.is_some_and(Dependence::shows_for_sure) || handed_on(site, other).is_some())
+}
+
+/// What is taken for granted about this launch, of which a thread may get to the next one before it has done what another launch, by index,
+/// has in the iteration before, where the order within an iteration is kept: that those are independent. `stream`: what keeps that order.
+fn between_iterations(site: &Site<'_>, other: u32, stream: &str) -> Option<Claim> {
+    let theirs = launches(site.db, site.parent).get(other as usize)?;
+    let loops = |facts: &LaunchFacts<'_>| -> Vec<StmtId> { facts.loops.iter().map(|l| l.stmt).collect() };
+    let (own, their_loops) = (loops(site.facts), loops(theirs));
+    // Of the innermost loop around both.
+    let around = *own.iter().find(|stmt| their_loops.contains(stmt))?;
+    if !precedes(site, theirs) || !comes_again(site) {
+        return None;
+    }
+    let (child, other_child) = (site.child_name(), name_of(site, other));
+    let text = format!(
+        "grids of `{child}` are independent of those of `{other_child}` that one thread launches in other iterations ({stream} runs them in \
+         order)"
+    );
+    Some(
+        match handed_on_between_iterations(site, other, site.body.stmt(around).span) {
+            Some(Dependence::Conflict(a, b)) => {
+                contradicted(site, &text, &format!("{}; {INSTEAD}", both(site, &a, &b)))
+            }
+            _ => Claim {
+                assumed: assumption::LAUNCHES_INDEPENDENT.of(Reason {
+                    text,
+                    place: Some(site.here()),
+                }),
+                against: Against::Open,
+            },
+        },
+    )
 }
 
 /// The name of the kernel of another launch of the function, by index.
@@ -581,12 +640,20 @@ pub fn operations<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(Fou
 
 /// What a rewrite that keeps no order among grids takes for granted because of the stream that they go into, or why it refuses that;
 /// but for a stream that the launching function creates. `tail`: why not for a tail launch.
-pub fn other_stream(site: &Site<'_>, tail: &str, at_once: AtOnce, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+/// `in_turn`: see [`null_stream`].
+pub fn other_stream(
+    site: &Site<'_>,
+    tail: &str,
+    at_once: AtOnce,
+    in_turn: &[u32],
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'_>,
+) {
     let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
     stream_operations(site, refusals, edit);
     match &site.facts.stream {
         Stream::FireAndForget | Stream::Created(_) => {}
-        Stream::Null => null_stream(site, at_once, refusals, edit),
+        Stream::Null => null_stream(site, at_once, in_turn, refusals, edit),
         Stream::TailLaunch => refusals.add(tail, place),
         Stream::PerThread => refusals.add(
             "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
@@ -761,14 +828,25 @@ pub(super) fn jumps(body: &Body) -> bool {
 }
 
 /// The assumption for a stream that several launches share; none, when only iterations share it and they are proven independent. What
-/// the code in sight contradicts is refused.
+/// the code in sight contradicts is refused. `in_turn`: the other launches of the function, by index, whose order with this one is kept.
 pub fn shared_stream(
     site: &Site<'_>,
     created: &CreatedStream,
     stream: &str,
+    in_turn: &[u32],
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'_>,
 ) {
+    if created.shared_by_iterations {
+        let turns = in_turn.iter();
+        require(
+            turns
+                .filter_map(|other| between_iterations(site, *other, "a stream"))
+                .collect(),
+            refusals,
+            edit,
+        );
+    }
     let iterations = known(site).and_then(|k| k.iterations.as_ref());
     let only_iterations = created.create.len() == 1 && created.other.is_none();
     if created.one_launch() || only_iterations && iterations.is_some_and(Dependence::is_none) {
@@ -792,12 +870,13 @@ pub fn shared_stream(
     }
     let others = others
         .iter()
-        .filter(|(other, _)| one && together(*other))
+        .filter(|(other, _)| one && together(*other) && !in_turn.contains(other))
         .map(|(_, d)| d);
     let handed = beside
         .iter()
         .enumerate()
         .filter(|(index, facts)| *index != site.id.index as usize && facts.stream == site.facts.stream)
+        .filter(|(index, _)| !in_turn.contains(&(*index as u32)))
         .find_map(|(index, _)| handed_on(site, index as u32));
     let again = iterations.filter(|d| created.shared_by_iterations && d.accumulates());
     let against = again.or_else(|| others.into_iter().find(|d| d.shows_for_sure()));

@@ -124,7 +124,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     }
     if site.facts.stream == Stream::Null {
         order::stream_operations(site, refusals, edit);
-        order::null_stream(site, order::AtOnce::Nothing, refusals, edit);
+        order::null_stream(site, order::AtOnce::Nothing, &[], refusals, edit);
     }
     refusals.check()?;
 

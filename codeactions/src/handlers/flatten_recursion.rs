@@ -200,7 +200,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         target::refuse_place(site, refusals);
         target::refuse_undecided(site, refusals);
         target::refuse_operands_but_defaults(site, true, refusals);
-        streams.extend(understand_stream(site, refusals, edit).map(|stream| (site, stream)));
+        streams.extend(understand_stream(site, &[], refusals, edit).map(|stream| (site, stream)));
         refuse_other_instance(site, &child, refusals);
     }
     refuse_kernel(asked, &child, &sites, refusals, edit);

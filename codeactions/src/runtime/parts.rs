@@ -37,6 +37,7 @@ pub const PARTS: &[Part] = parts![
     "memory"
     "arena_for"
     "aggregate"
+    "in_order"
     "launchpad_for"
     "serial"
     "serial_atomics"

@@ -192,12 +192,114 @@ void run(const float* p, float* d, int* idx, int n) {{ parent<<<1, 32>>>(p, d, i
 "#
         )
     };
-    for id in ["fire-and-forget", "aggregate-block", "aggregate-grid-stream"] {
+    for id in ["fire-and-forget", "aggregate-grid-host", "aggregate-grid-stream"] {
         refuses(id, &program("d, idx, n, q"), "aren't independent of other grids");
     }
     for args in ["d + half, idx, n, q", "d, idx, n, q + half"] {
         rewrite("fire-and-forget", &program(args));
     }
+}
+
+/// Two kernels that begin at the same element work on the same ones, whatever else they are given; where they begin elsewhere, nothing is
+/// known.
+#[test]
+fn kernels_that_begin_at_the_same_element() {
+    let program = |write: &str, read: &str, first: &str, second: &str| {
+        format!(
+            r#"struct Job {{ int first, count; }};
+__global__ void make(const int* in, int* d, Job job, int salt) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < job.count) d[{write}] = in[i] + salt;
+}}
+__global__ void use(const int* d, int n, int first, int* sum) {{
+    for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(sum, d[{read}]);
+}}
+__global__ void parent(const Job* jobs, const int* in, int* d, int* sums, int n, int half) {{
+    int j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (j >= n) return;
+    const Job job = jobs[j];
+    int own = j * half;
+    $0make<<<job.count / 32 + 1, 32>>>({first});
+    {second};
+}}
+void run(const Job* jobs, const int* in, int* d, int* s, int n) {{ parent<<<1, 32>>>(jobs, in, d, s, n, n / 2); }}
+"#
+        )
+    };
+    let wrong = "aren't independent of other grids";
+    for (write, read, first, second) in [
+        (
+            "job.first + i",
+            "i",
+            "in, d, job, 3",
+            "use<<<1, 32>>>(d + job.first, job.count, 0, sums + j)",
+        ),
+        (
+            "job.first + i",
+            "i",
+            "in, d, job, 3",
+            "use<<<1, 32>>>(&d[job.first], job.count, 0, sums + j)",
+        ),
+        (
+            "i",
+            "first + i",
+            "in, d + own, job, 3",
+            "use<<<1, 32>>>(d, job.count, own, sums + j)",
+        ),
+        (
+            "i",
+            "i",
+            "in, d + own, job, 3",
+            "use<<<1, 32>>>(d + own, job.count / 2, 0, sums + j)",
+        ),
+        (
+            "salt + i",
+            "first + i",
+            "in, d, job, own",
+            "use<<<1, 32>>>(d, job.count, own, sums + j)",
+        ),
+    ] {
+        for id in ["fire-and-forget", "aggregate-grid-host"] {
+            refuses(id, &program(write, read, first, second), wrong);
+        }
+        // A thread that has run the first grid itself has done so before it launches the second one.
+        rewrite("serialize", &program(write, read, first, second));
+    }
+    for (write, read, first, second) in [
+        (
+            "job.first + i",
+            "i",
+            "in, d, job, 3",
+            "use<<<1, 32>>>(d + half, job.count, 0, sums + j)",
+        ),
+        (
+            "i",
+            "first + i",
+            "in, d + own, job, 3",
+            "use<<<1, 32>>>(d, job.count, half, sums + j)",
+        ),
+        (
+            "i",
+            "i",
+            "in, d + own, job, 3",
+            "use<<<1, 32>>>(d + own + job.count, 9, 0, sums + j)",
+        ),
+        (
+            "job.first + i",
+            "i",
+            "in, d, job, 3",
+            "use<<<1, 32>>>(d + job.count, job.count, 0, sums + j)",
+        ),
+    ] {
+        let assumes = rewrite("fire-and-forget", &program(write, read, first, second)).assumes;
+        assert!(
+            assumes.iter().any(|a| a.contains("are independent of other grids")),
+            "{assumes:?}"
+        );
+    }
+    // The halves of a sort are given to one kernel.
+    let halves = program("salt + i", "i", "in, d, job, own", "make<<<1, 32>>>(in, d, job, half)");
+    rewrite("fire-and-forget", &halves);
 }
 
 /// No subscript is the same for sure, but both get the same memory and the same sizes.
@@ -226,7 +328,7 @@ void run(Phase p, const int* map, int n) {{ parent<<<1, 32>>>(p, n, map, 0, n); 
         "$0move<<<n / 32, 32>>>(p, n);",
         "collide<<<n / 32, 32>>>(p, n, map, 1);",
     );
-    for id in ["fire-and-forget", "aggregate-block"] {
+    for id in ["fire-and-forget", "aggregate-grid-host"] {
         refuses(id, &program(one, other), "aren't independent of other grids");
     }
     // A thread that has run the first grid itself has done so before it launches the second one.
@@ -240,13 +342,8 @@ void run(Phase p, const int* map, int n) {{ parent<<<1, 32>>>(p, n, map, 0, n); 
         "$0move<<<n / 32, 32>>>(p, n);",
     );
     refuses("fire-and-forget", &back, "aren't independent of other grids");
-    // Other sizes may mean other parts; a thread that comes to one launch only orders nothing; a variable may have changed.
+    // A thread that comes to one launch only orders nothing; a variable may have changed.
     for (first, second, open) in [
-        (
-            "$0move<<<n / 32, 32>>>(p, begin);",
-            "collide<<<n / 32, 32>>>(p, end, map, 1);",
-            true,
-        ),
         (
             "if (n > 9) $0move<<<n / 32, 32>>>(p, n);",
             "else collide<<<n / 32, 32>>>(p, n, map, 1);",

@@ -30,6 +30,7 @@ mod heads;
 mod hidden;
 mod hidden_members;
 mod hoisted_operators;
+mod in_order;
 mod launch_errors;
 mod left_in_memory;
 mod members;

@@ -418,8 +418,8 @@ fn the_first_of_two_kernels_that_are_in_order_is_run_at_once() {
             "{id}"
         );
     }
-    // Collected, or launched elsewhere, it would come too late.
-    for id in ["aggregate-grid", "aggregate-block", "fire-and-forget"] {
+    // Launched elsewhere, it would come too late.
+    for id in ["aggregate-grid-host", "aggregate-grid-stream", "fire-and-forget"] {
         refuses(
             id,
             &in_order(both),

@@ -219,11 +219,11 @@ fn refuse_stream(site: &Site<'_>, grids: Grids, refusals: &mut Refusals, edit: &
         Grids::All => order::AtOnce::All,
         Grids::Below { .. } => order::AtOnce::Some,
     };
-    order::other_stream(site, tail, at_once, refusals, edit);
+    order::other_stream(site, tail, at_once, &[], refusals, edit);
     if let Stream::Created(binding) = site.facts.stream {
-        let created = order::created_stream(site, binding);
+        let created = order::created_stream(site, binding, &[]);
         let name = site.facts.stream_operand.as_ref().map_or("", |o| site.source(o.span));
-        order::shared_stream(site, &created, name, refusals, edit);
+        order::shared_stream(site, &created, name, &[], refusals, edit);
     }
 }
 

@@ -255,6 +255,22 @@ fn collectors_of<'db>(
     Some(aggregators)
 }
 
+/// The statement `gridfuse::InOrder in_order(ranks, scatters);` of a kernel, which keeps the order of two of its collectors.
+fn in_order(db: &dyn Db, parent: FunctionItem<'_>) -> Option<FileRange> {
+    let file = parent.file(db);
+    let text = file.text(db);
+    let tokens = tokens_in(db, file, place(db, parent).range);
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
+    let begins = |index: &usize| {
+        let head = ["gridfuse", ":", ":", "InOrder"];
+        head.iter().enumerate().all(|(k, w)| word(index + k) == *w)
+    };
+    let begin = (0..tokens.len()).find(begins)?;
+    let end = (begin..tokens.len()).find(|index| word(*index) == ";")?;
+    let range = TextRange::new(tokens[begin].start as u32, tokens[end].end as u32);
+    Some(FileRange { file, range })
+}
+
 /// Deletes the declarations at the top of a kernel; `one_line`: with the line's end, where it may have put that there.
 pub fn delete_declarations(
     db: &dyn Db,
@@ -263,6 +279,9 @@ pub fn delete_declarations(
     one_line: bool,
     edit: &mut EditBuilder<'_>,
 ) {
+    if let Some(statement) = in_order(db, parent) {
+        edit.delete_lines(statement);
+    }
     for aggregator in aggregators {
         match aggregators {
             [only] if one_line && opens_one_line(db, parent, only.statement).is_some() => {

@@ -7,6 +7,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use super::eligibility::{
     refuse_blocks, refuse_child, refuse_to_move, refuse_what_needs_its_children, understand_stream,
 };
+use super::in_order::InOrder;
 use super::strategy::Strategy;
 use crate::api::assumption;
 use crate::api::refusal::Reason;
@@ -34,8 +35,10 @@ pub struct Collection<'db> {
     pub kept: Vec<&'static [&'static str]>,
     /// Of each launch, the index of its child. Where a child isn't known, there are fewer.
     pub child_of: Vec<usize>,
-    /// Of each launch, the stream that was created for it alone.
+    /// Of each launch, the stream that was created for it alone, or for those that keep their order with it.
     pub streams: Vec<Option<CreatedStream>>,
+    /// The launches of which each thread's are launched in order.
+    pub in_order: Option<InOrder>,
 }
 
 impl<'db> Collection<'db> {
@@ -48,18 +51,27 @@ impl<'db> Collection<'db> {
             kept: Vec::new(),
             child_of: Vec::new(),
             streams: Vec::new(),
+            in_order: None,
         };
+        collection.in_order = InOrder::find(&collection.cluster, strategy);
         for function in &collection.cluster.functions {
             draft.names.add_file(db, function.file);
         }
         let with_kept_blocks = strategy.kept_blocks(&collection.cluster);
-        for site in &collection.cluster.sites {
+        for (index, site) in collection.cluster.sites.iter().enumerate() {
+            let in_turn = collection
+                .in_order
+                .as_ref()
+                .map(|pair| pair.beside(&collection.cluster, index));
             let Draft { edit, refusals, .. } = draft;
             site.refuse_common(refusals);
             surroundings::assume_nothing_else(site, Errors::Vanish, edit);
             target::refuse_place(site, refusals);
             target::refuse_operands_but_defaults(site, true, refusals);
-            collection.streams.push(understand_stream(site, refusals, edit));
+            let in_turn = in_turn.unwrap_or_default();
+            collection
+                .streams
+                .push(understand_stream(site, &in_turn, refusals, edit));
             refuse_blocks(site, strategy.granularity(), refusals);
             strategy.refuse_launch(site, refusals);
             let Some(item) = site.child(refusals) else {

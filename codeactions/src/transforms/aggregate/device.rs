@@ -19,6 +19,10 @@ impl Strategy for ByDevice {
         self.0
     }
 
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     fn equip<'db>(
         &self,
         plan: &Plan<'_, 'db>,

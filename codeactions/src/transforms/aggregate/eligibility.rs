@@ -88,19 +88,21 @@ pub fn refuse_what_needs_its_children(
     }
 }
 
-/// Assumptions or refusals because of the stream that a collected launch goes into; a created stream that is to be removed.
+/// Assumptions or refusals because of the stream that a collected launch goes into; a created stream that is to be removed. `in_turn`: the
+/// other launches of the function, by index, whose order with this one is kept.
 pub fn understand_stream(
     site: &Site<'_>,
+    in_turn: &[u32],
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'_>,
 ) -> Option<CreatedStream> {
     let tail = tail_launch(site);
-    order::other_stream(site, &tail, order::AtOnce::Nothing, refusals, edit);
+    order::other_stream(site, &tail, order::AtOnce::Nothing, in_turn, refusals, edit);
     let Stream::Created(binding) = site.facts.stream else {
         return None;
     };
     let operand = site.facts.stream_operand.as_ref();
-    let stream = order::created_stream(site, binding);
+    let stream = order::created_stream(site, binding, in_turn);
     let name = operand.map_or("", |o| site.source(o.span)).to_owned();
     if let Some(other) = stream.other {
         let place = site.place(site.body.expr(other).span);
@@ -130,7 +132,7 @@ pub fn understand_stream(
         refusals.add(format!("the stream `{name}` can't be removed cleanly"), place);
         return None;
     }
-    order::shared_stream(site, &stream, &name, refusals, edit);
+    order::shared_stream(site, &stream, &name, in_turn, refusals, edit);
     Some(stream)
 }
 

@@ -45,8 +45,20 @@ pub struct Plan<'a, 'db> {
     pub groups: &'a [Group<'a>],
     /// How it runs.
     pub strategy: &'a dyn Strategy,
+    /// Two groups whose order is kept.
+    pub in_order: Option<Turns>,
     /// The parameter of kernels that have none yet.
     pub arena: String,
+}
+
+/// What keeps the order of two groups' launches.
+pub struct Turns {
+    /// The name of the object.
+    pub name: String,
+    /// Whose launches come first.
+    pub first: usize,
+    /// Whose come after them.
+    pub second: usize,
 }
 
 impl<'db> Plan<'_, 'db> {
@@ -284,7 +296,13 @@ impl<'db> Plan<'_, 'db> {
             }
             style.list(style::columns(&indent), &prefix, &items, ");")
         };
-        self.needs(index).into_iter().map(declare).collect()
+        let mut all: Vec<String> = self.needs(index).into_iter().map(declare).collect();
+        if let Some(turns) = &self.in_order {
+            let items = [turns.first, turns.second].map(|group| self.groups[group].aggregator.clone());
+            let prefix = format!("gridfuse::InOrder {}(", turns.name);
+            all.push(style.list(style::columns(&indent), &prefix, &items, ");"));
+        }
+        all
     }
 
     /// Parameters for the aggregators that a function needs: template parameters where it is a template, and parameters.

@@ -11,6 +11,7 @@ mod emit;
 mod granularity;
 mod group;
 mod host;
+mod in_order;
 mod in_stream;
 mod reuse;
 pub mod shared_block;
@@ -25,7 +26,7 @@ pub use self::reuse::Assignment;
 use self::collect::{Collection, Kernels};
 use self::device::ByDevice;
 use self::eligibility::refuse_other_scopes;
-use self::emit::{Plan, declare};
+use self::emit::{Plan, Turns, declare};
 use self::host::ByHost;
 use self::in_stream::InStream;
 use self::reuse::{Reuse, move_parents};
@@ -77,12 +78,24 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
     refuse_other_scopes(&collection.cluster, &mut draft.refusals);
     let header = draft.header();
     let mut groups = group::groups(&collection, &kernels.parents, strategy, &mut draft.refusals);
+    let in_order = collection
+        .in_order
+        .as_ref()
+        .and_then(|pair| pair.of_groups(&groups, &collection, &mut draft.refusals));
     let header = draft.settle(header.filter(|_| !groups.is_empty()))?;
     group::name(&mut groups, &collection, strategy, &mut draft.names);
+    let in_order = in_order.map(|(first, second)| Turns {
+        name: draft
+            .names
+            .fresh_in(draft.site.db, &collection.cluster.texts(), "in_order"),
+        first,
+        second,
+    });
     let plan = Plan {
         collection: &collection,
         groups: &groups,
         strategy,
+        in_order,
         arena: draft
             .names
             .fresh_in(draft.site.db, &collection.cluster.texts(), "arena"),

@@ -76,6 +76,11 @@ pub trait Strategy {
         true
     }
 
+    /// Two aggregators can launch in order.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
     /// The parameter of a parent with the memory for what is collected.
     fn arena(&self) -> &'static str {
         ARENA
