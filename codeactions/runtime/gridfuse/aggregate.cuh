@@ -103,6 +103,7 @@ enum class Turn : unsigned char {
     kNone,     // nothing
     kFirst,    // its launches come first
     kSecond,   // its launches come after those of the first
+    kLast,     // the same, and some of those went out by themselves, in whatever block
     kDirect,   // each launch goes out by itself, into the NULL stream
 };
 
@@ -160,6 +161,7 @@ class Aggregator {
     static constexpr bool kNested = Child::kNested;
     template <class, class>
     friend class InOrder;
+    using Whose = Granularity;
     static constexpr bool kFromHost = std::is_same<Granularity, PerGridFromHost>::value;
     using Pool = std::conditional_t<kNested, detail::PoolView, detail::NoPool>;
 
@@ -243,6 +245,7 @@ public:
         if (!no_arena()) {
             if (put_aside(state(), aside)) return;
             detail::say_no_heap();
+            if (turn_ == detail::Turn::kFirst) detail::store_relaxed(state().went_alone, 1u);
         }
         launch_alone(uniform_, pool(), aside.grid, aside.block, aside.shared_bytes, aside.args,
                      stream_of_direct());
@@ -581,8 +584,9 @@ private:
     }
 
     // Where the last thread to leave launches: what keeps its order goes into the NULL stream of that
-    // thread's block.
+    // thread's block; or it comes after the parent, and all that the parent has launched.
     __device__ __forceinline__ cudaStream_t stream() const {
+        if (turn_ == detail::Turn::kLast) return cudaStreamTailLaunch;
         return turn_ == detail::Turn::kNone ? cudaStreamFireAndForget : cudaStream_t{};
     }
 

@@ -11,12 +11,15 @@
 //     scatters.launch(blocks, threads, {begin, count});
 //
 // The last thread to leave launches the first batch, and then the second one into the same stream:
-// all grids of the one are done before those of the other begin.
+// all grids of the one are done before those of the other begin. A launch that finds no room keeps
+// its turn, too.
 
 #ifndef GRIDFUSE_IN_ORDER_CUH
 #define GRIDFUSE_IN_ORDER_CUH
 
 #include "aggregate.cuh"
+
+#include <type_traits>
 
 namespace gridfuse {
 inline namespace v2 {
@@ -35,7 +38,7 @@ public:
                       "launches that are collected in turn keep no order");
         static_assert(!First::kFromHost && !Second::kFromHost,
                       "launches that the host makes keep no order");
-        static_assert(First::kWarp == Second::kWarp && First::kGroup == Second::kGroup,
+        static_assert(std::is_same<typename First::Whose, typename Second::Whose>::value,
                       "two aggregators in order have the same granularity");
         // With memory for one of them only, a launch that goes out by itself would overtake.
         const bool direct = first.no_arena() || second.no_arena();
@@ -48,7 +51,12 @@ public:
     /// The thread leaves; the last one launches.
     __device__ __forceinline__ ~InOrder() {
         First& first = first_;
-        second_.leave(first.wrote_ || second_.wrote_, [&] { first.launch_all(first.state()); });
+        Second& second = second_;
+        second.leave(first.wrote_ || second.wrote_, [&] {
+            auto& state = first.state();
+            if (detail::load_relaxed(state.went_alone) != 0) second.turn_ = detail::Turn::kLast;
+            first.launch_all(state);
+        });
     }
 
 private:

@@ -31,6 +31,8 @@ struct State {
     unsigned long long blocks_left;
     unsigned long long aside;    // the last chunk of launches put aside, or 0
     unsigned long long chunk;    // memory taken from the pool (a Front), or 0
+    // A launch that has to come before those of another Aggregator went out by itself: see InOrder.
+    unsigned went_alone;
 
     /// As it was at first, for the next launch. Strong, as nothing orders the last accesses of
     /// other blocks before these.
@@ -41,6 +43,7 @@ struct State {
         store_relaxed(shared_most, 0u);
         store_relaxed(blocks_left, 0ull);
         store_relaxed(aside, 0ull);
+        store_relaxed(went_alone, 0u);
     }
 };
 constexpr unsigned kBlockBits = 36;

@@ -50,6 +50,8 @@ A warp doesn't wait for the rest of its block, so children start early; but ther
   there may not be so many, the rewrite assumes that the program isn't compiled for debugging.
 
 In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
+Where a thread launches two kernels, and the second reads what the first has written, their order is kept: all grids of the first are done
+before those of the second begin.
 
 ## Before
 ```cuda

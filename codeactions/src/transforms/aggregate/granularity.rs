@@ -55,8 +55,8 @@ impl Granularity {
     /// Shared memory that the aggregator takes, in bytes.
     pub fn shared_bytes(self) -> u32 {
         match self {
-            Granularity::Warp => 32 * 48,
-            Granularity::Block => 48,
+            Granularity::Warp => 32 * 64,
+            Granularity::Block => 64,
             Granularity::MultiBlock(_) | Granularity::Grid | Granularity::GridFromHost => 16,
             Granularity::GridInStream => 0,
         }
