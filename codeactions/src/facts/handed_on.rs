@@ -58,10 +58,14 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     conflict(site, theirs, other, &alike)
 }
 
-/// The same for grids that one thread launches in different iterations of a loop around both launches, where nothing says that each
-/// iteration has memory of its own.
+/// The same for grids that one thread launches in different iterations of a loop around both launches, unless each iteration begins
+/// elsewhere, at the same element for both of them.
 pub fn handed_on_between_iterations<'db>(site: &Site<'db>, other: u32, around: Span) -> Option<Dependence<'db>> {
     let theirs = launches(site.db, site.parent).get(other as usize)?;
+    let led = repointed(site, site.facts, theirs).or_else(|| repointed(site, theirs, site.facts).map(|(w, r)| (r, w)));
+    if let Some((first, second)) = led {
+        return Some(Dependence::Conflict(first, second));
+    }
     let of_iteration = |access: &Access<'db>| {
         let symbols = start(access).into_iter().flatten().flat_map(|(symbols, _)| symbols);
         symbols.into_iter().any(|symbol| match symbol {
@@ -71,7 +75,7 @@ pub fn handed_on_between_iterations<'db>(site: &Site<'db>, other: u32, around: S
         })
     };
     conflict(site, theirs, other, &|mine, other| {
-        !of_iteration(mine) || !of_iteration(other)
+        !of_iteration(mine) || start(mine) != start(other)
     })
 }
 
