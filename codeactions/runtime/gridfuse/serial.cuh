@@ -73,6 +73,23 @@ __device__ __forceinline__ void for_each_thread(dim3 block, Body&& body) {
                 else body(t);
 }
 
+/// How many threads a block has, and a grid: what a cooperative group calls its size.
+__device__ __forceinline__ unsigned thread_count(dim3 block) { return block.x * block.y * block.z; }
+__device__ __forceinline__ unsigned long long thread_count(dim3 block, dim3 grid) {
+    return 1ull * grid.x * grid.y * grid.z * thread_count(block);
+}
+
+/// The number of a thread in its block, and in its grid: what a cooperative group calls its rank.
+__device__ __forceinline__ unsigned thread_rank(uint3 thread, dim3 block) {
+    return thread.x + block.x * (thread.y + block.y * thread.z);
+}
+__device__ __forceinline__ unsigned long long thread_rank(uint3 thread, uint3 block_index, dim3 block,
+                                                          dim3 grid) {
+    const unsigned long long blocks_before =
+        block_index.x + 1ull * grid.x * (block_index.y + 1ull * grid.y * block_index.z);
+    return blocks_before * thread_count(block) + thread_rank(thread, block);
+}
+
 /// The threads of a block of at most `Count` that have not returned from the kernel; the calling
 /// thread runs them one at a time.
 template <unsigned Count>

@@ -28,6 +28,17 @@ __device__ __forceinline__ bool below_threshold(dim3 grid, dim3 block,
     return blocks < threshold && blocks * (block.x * block.y * block.z) < threshold;
 }
 
+/// What a grid that runs in one thread may have of dynamic shared memory for each thread that is
+/// below the threshold, in bytes.
+constexpr unsigned kSharedPerThread = 8;
+
+/// The same for a grid whose blocks have `shared` bytes of dynamic shared memory: true only where
+/// that fits into what the threshold leaves for it.
+__device__ __forceinline__ bool below_threshold(dim3 grid, dim3 block, unsigned long long shared,
+                                                unsigned long long threshold) {
+    return shared <= threshold * kSharedPerThread && below_threshold(grid, block, threshold);
+}
+
 }   // inline namespace v2
 }   // namespace gridfuse
 

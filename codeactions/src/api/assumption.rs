@@ -169,6 +169,11 @@ Blocks of the rewritten kernel need more shared memory than before, and a block 
 is left, the program doesn't compile, or the launch fails. Add up the shared arrays of the kernel and the dynamic shared memory of its
 launches. Nothing is assumed where all shared arrays have constant sizes that leave enough.";
 
+    LOCAL_MEMORY: "local-memory", "Shared arrays fit into local memory", "\
+What one block shares becomes a local array of the thread that runs the block. How large it is depends on template arguments or on constants
+that aren't in sight, and all threads that the GPU can hold set that much local memory aside. If it is too much, the kernel is slow, or CUDA
+refuses to launch it. Work out the size of the arrays that the message names. Give them a size that is a number, and nothing is assumed.";
+
     FRESH_SHARED_MEMORY: "fresh-shared-memory", "Shared memory is written before it is read", "\
 What follows the wait becomes a kernel of its own, whose shared memory holds nothing yet. A function that counts on what an earlier
 call has left there reads garbage. Check that it writes its shared variables before it reads them, in each call.";

@@ -35,6 +35,7 @@ pub(crate) mod members;
 pub(crate) mod movable;
 pub(crate) mod moved;
 pub(crate) mod of_macro;
+pub(crate) mod only_read;
 pub mod operand;
 pub mod order;
 pub(crate) mod own_name;

@@ -263,6 +263,22 @@ pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, bindi
 
 /// The same of a variable that may be a pointer to what is `volatile`: that one stays what it is, while what it points at may change.
 pub fn holds_its_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    !changes(db, function).called.contains(&binding) && holds_its_value_but_for_members(db, function, body, binding)
+}
+
+/// Whether a variable keeps the value that it is declared with, if the member functions do that are called of it.
+pub fn keeps_first_value_but_for_members(
+    db: &dyn Db,
+    function: FunctionItem<'_>,
+    body: &Body,
+    binding: BindingId,
+) -> bool {
+    !body.binding(binding).ty.volatile
+        && holds_its_value_but_for_members(db, function, body, binding)
+        && assignments(db, function, body, binding).is_empty()
+}
+
+fn holds_its_value_but_for_members(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
     let variable = body.binding(binding);
     matches!(variable.storage, Storage::Param | Storage::Local)
         && !variable.ty.reference
@@ -290,6 +306,8 @@ struct Changes {
     assigned: HashMap<BindingId, Vec<ExprId>>,
     /// Those that something else may change: a pointer or a reference to them, or what isn't understood.
     otherwise: HashSet<BindingId>,
+    /// Those of which member functions are called, which may change their object.
+    called: HashSet<BindingId>,
 }
 
 #[salsa::tracked]
@@ -313,11 +331,9 @@ fn changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Changes {
             ExprKind::AddrOf(place) => found.otherwise.extend(roots(*place)),
             // A function may take its argument by reference. The library's tell.
             ExprKind::Call { name, args, callee, .. } => {
-                if let ExprKind::Field { base, arrow: false, .. } = &body.expr(*callee).kind {
+                if let ExprKind::Field { base, arrow: false, .. } = &body.expr(body.strip_parens(*callee)).kind {
                     let changed = roots(*base).into_iter();
-                    found
-                        .otherwise
-                        .extend(changed.filter(|b| !body.binding(*b).ty.const_base));
+                    found.called.extend(changed.filter(|b| !body.binding(*b).ty.const_base));
                 }
                 let name = name.as_deref();
                 let mut harmless: Option<bool> = None;

@@ -40,7 +40,8 @@ launching thread collects their values in a register, and does one operation for
 `MaximumAt`). That goes for integers: floating-point numbers are added one by one.
 
 ## Needs
-- What `threshold` needs; a child with barriers has a constant block.
+- What `threshold` needs. A child with barriers has dynamic shared memory of a constant size, and a constant block, unless its threads keep
+  nothing from one barrier to the next.
 
 ## Before
 ```cuda

@@ -57,12 +57,18 @@ gridfuse::for_each_block(grid, block, [&](uint3 blockIdx, dim3 gridDim, dim3 blo
 });
 ```
 
+A parameter that the child changes gets a copy: one for the block where all threads change it alike, else one for each thread. A
+cooperative group that only tells who a thread is becomes arithmetic, and its `sync()` is a barrier. Dynamic shared memory of a size that
+the launch computes gets 8 bytes for each thread below the threshold; a grid that needs more is launched.
+
 Local memory is set aside for every thread that the GPU can hold, so its size is limited (`local-memory`). Atomics on shared memory become
 plain operations: within one thread, nothing can interrupt them.
 
 ## Needs
-- Threads of the child that communicate only at barriers, which all threads of the block reach alike, and through shared memory of a
-  constant size: no warp operations but `__syncwarp()`, no waiting.
+- Threads of the child that communicate only at barriers, which all threads of the block reach alike, and through shared memory: no warp
+  operations but `__syncwarp()`, no waiting. Where the size of a shared array isn't known, it assumes that it fits.
+- Parameters that the child changes are numbers or pointers, whose address nobody takes. Objects may be asked and called: their functions
+  compute something and change nothing.
 - No launches in the child, no recursion, no inline assembly. Functions that it calls and that read the built-in variables get copies that
   take them as parameters; not those that wait at a barrier.
 - A configuration without side effects, the NULL stream, `cudaStreamFireAndForget` or a stream that the function has created.

@@ -22,6 +22,7 @@ mod effects;
 mod entries;
 mod fire_and_forget;
 mod fission;
+mod fission_parameters;
 mod fixes;
 mod flatten_recursion;
 mod functors;

@@ -59,9 +59,16 @@ fn barriers() {
     gridfuse::for_each_block(grid, block, "#,
         "    child_serial(count, 512, out, begin, count);",
     ]);
+    // No thread keeps anything for itself.
+    rewrite(ID, &with_child(child, "child<<<count, n>>>(out, begin, count);")).has(&["child_serial(count, n, out,"]);
+    let keeps = child.replace("out[begin + threadIdx.x] = all", "out[begin + own] = all");
+    let keeps = keeps.replace(
+        "__shared__ int all;",
+        "__shared__ int all;\n    int own = out[threadIdx.x];",
+    );
     refuses(
         ID,
-        &with_child(child, "child<<<count, n>>>(out, begin, count);"),
+        &with_child(&keeps, "child<<<count, n>>>(out, begin, count);"),
         "how many threads a block has isn't known",
     );
 }

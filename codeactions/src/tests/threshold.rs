@@ -459,7 +459,7 @@ fn refusals_because_of_the_child() {
         "may wait for another thread",
     );
     refuse(
-        "auto g = cooperative_groups::this_grid();",
+        "auto g = cooperative_groups::this_grid();\n    out[0] = g.cluster_rank();",
         "cooperative_groups::this_grid",
     );
     refuse(

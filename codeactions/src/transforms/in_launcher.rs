@@ -29,6 +29,7 @@ use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
 use crate::facts::guard::Guard;
+use crate::facts::instance;
 use crate::facts::launch_errors;
 use crate::facts::movable;
 use crate::facts::movable::Form;
@@ -39,7 +40,7 @@ use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
 use crate::facts::surroundings::{self, Errors, callers_of_launch};
 use crate::transforms::accumulate::{Accumulated, accumulated};
-use crate::transforms::fission::{BlockThreads, Fission, SerialNames, constant_bytes};
+use crate::transforms::fission::{BlockThreads, Fission, Groups, SerialNames, Told, constant_bytes};
 use crate::transforms::refused_launches;
 
 /// Which child grids do.
@@ -88,22 +89,30 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
         site, edit, refusals, ..
     } = &mut draft;
     let (mut split, mut grids) = (None, grids);
+    let groups = child
+        .as_ref()
+        .filter(|child| child.outlined.is_none())
+        .and_then(Groups::of);
+    let no_groups = Groups::default();
     if let Some(child) = &child {
         let effects = effects(db, child.worker());
-        refuse_child(site, child, &effects, refusals);
-        launch_errors::assume_none(&child.name, &effects, edit);
+        let without = groups.as_ref().map(|groups| groups.left_out_of(child, &effects));
+        let effects = without.as_ref().unwrap_or(&effects);
+        refuse_child(site, child, effects, refusals);
+        launch_errors::assume_none(&child.name, effects, edit);
         refused_launches::assume_accepted(site, child, edit);
-        if child.outlined.is_none() && meets(&effects) {
-            movable::refuse_to_copy(child, &[], &effects, refusals);
+        let at_barriers = child.outlined.is_none() && (meets(effects) || groups.is_some());
+        if at_barriers {
+            movable::refuse_to_copy(child, &[], effects, refusals);
         }
-        let at_barriers = child.outlined.is_none() && meets(&effects);
         // Who asks for a threshold gets it, where it makes no difference to what is generated.
         let given = matches!(grids, Grids::Below { given: true, .. });
         if at_barriers || !given && Count::find(site, child).is_none() {
             grids = above_block(site, child, grids, refusals);
         }
-        if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
-            split = split_at_barriers(site, child, &effects, grids, local_memory, refusals);
+        if at_barriers && refusals.is_empty() {
+            let of = (child, groups.as_ref().unwrap_or(&no_groups));
+            split = split_at_barriers(site, of, effects, grids, local_memory, refusals);
         }
     }
     let statement = site.facts.statement;
@@ -117,11 +126,19 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
     header.include_in(db, edit, site.file);
     header.include_in(db, edit, child.file);
     let count = Count::find(site, child).filter(|_| split.is_none());
+    let mut shared = None;
+    if let Some((fission, _)) = &split {
+        if let Some(assumed) = fission.assumed(local_memory) {
+            edit.assume(assumed);
+        }
+        let given = site.facts.shared.as_ref().filter(|_| fission.compares_shared());
+        shared = given.map(|o| crate::edit::one_line::flat(site.expr_source(o.expr)));
+    }
     let generated = match &split {
         Some((fission, threshold)) => generate_split(child, fission, *threshold, names, edit),
         None => generate(site, child, count.as_ref(), grids, names, edit),
     };
-    replace_launch(site, child, count.as_ref(), statement, &generated, edit);
+    replace_launch(site, child, (count.as_ref(), shared), statement, &generated, edit);
     // The kernel that launches, or those that call the function that does.
     for item in [site.parent].into_iter().chain(callers_of_launch(site).all) {
         let parent = Function::new(db, item);
@@ -264,33 +281,35 @@ fn above_block(site: &Site<'_>, child: &Child<'_>, grids: Grids, refusals: &mut 
     Grids::Below { threads, given }
 }
 
+/// What a grid may take of dynamic shared memory for each thread below the threshold, in bytes: `kSharedPerThread` of the runtime header.
+const SHARED_PER_THREAD: u64 = 8;
+
 /// The child's body split at its barriers, with the threshold: none where all grids run in the launcher.
 fn split_at_barriers<'a, 'db>(
     site: &Site<'db>,
-    child: &'a Child<'db>,
+    (child, groups): (&'a Child<'db>, &'a Groups),
     effects: &Effects,
     grids: Grids,
     local_memory: u64,
     refusals: &mut Refusals,
 ) -> Option<(Fission<'a, 'db>, Option<u64>)> {
     let block = constant_block(site);
-    if grids == Grids::All && block.is_none() {
-        refusals.add(
-            format!(
-                "`{}` has barriers, and how many threads a block has isn't known",
-                child.name
-            ),
-            Some(site.place(site.facts.block.operand.span)),
-        );
-        return None;
-    }
     let threshold = grids.threshold();
     let threads = BlockThreads {
         most: block.or(threshold).unwrap_or(0),
         constant: block.is_some(),
     };
-    let shared_bytes = site.facts.shared.as_ref().and_then(|o| constant_bytes(site, o.expr));
-    match Fission::of(child, effects, threads, shared_bytes, local_memory) {
+    let shared = site.facts.shared.as_ref();
+    let unknown_block = block.or(threshold).is_none();
+    let told = Told {
+        unknown_block: unknown_block.then(|| site.place(site.facts.block.operand.span)),
+        shared: shared.and_then(|o| constant_bytes(site, o.expr)),
+        room: shared
+            .and(threshold)
+            .map(|threads| threads.saturating_mul(SHARED_PER_THREAD)),
+        values: instance::at_launch(site, child).unwrap_or_default(),
+    };
+    match Fission::of(child, groups, effects, threads, &told, local_memory) {
         Ok(fission) => Some((fission, threshold)),
         Err(reasons) => {
             for reason in reasons {
@@ -625,8 +644,11 @@ fn generate_split<'db>(
             threads: fission
                 .constant_threads()
                 .map_or(constant.to_owned(), |threads| threads.to_string()),
+            threshold: constant.to_owned(),
         };
-        let params = serial_params(child, &locals.grid, &locals.block);
+        let mut params = serial_params(child, &locals.grid, &locals.block);
+        let own = params.split_off(2.min(params.len()));
+        params.extend(fission.given_parameters(own));
         let refused = match threshold {
             Some(_) => String::new(),
             None => unless_launchable(&locals.grid, &locals.block),
@@ -685,11 +707,12 @@ fn in_braces(site: &Site<'_>, statement: StmtId) -> bool {
     alone && braces && controls
 }
 
-/// Puts the comparison in front of the launch, or the call in its place.
+/// Puts the comparison in front of the launch, or the call in its place. `shared`: how much dynamic shared memory there is, where that is
+/// compared.
 fn replace_launch(
     site: &Site<'_>,
     child: &Child<'_>,
-    count: Option<&Count>,
+    (count, shared): (Option<&Count>, Option<String>),
     statement: StmtId,
     generated: &Generated,
     edit: &mut EditBuilder<'_>,
@@ -725,7 +748,10 @@ fn replace_launch(
             let count = compared(site, count.expr, site.expr_source(count.expr), 3);
             format!("{count} < {constant}")
         }
-        None => format!("gridfuse::below_threshold({grid}, {block}, {constant})"),
+        None => {
+            let shared = shared.map_or(String::new(), |bytes| format!("{bytes}, "));
+            format!("gridfuse::below_threshold({grid}, {block}, {shared}{constant})")
+        }
     };
     let condition = condition(qualify(constant));
     let launch = style::reindent(&site.source(span).replace("\r\n", "\n"), &indent, "\t");

@@ -15,8 +15,24 @@ public:
     EMU_INLINE static dim3 group_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
     EMU_INLINE static dim3 thread_index() { return dim3(threadIdx.x, threadIdx.y, threadIdx.z); }
     EMU_INLINE static dim3 group_dim() { return dim3(blockDim.x, blockDim.y, blockDim.z); }
+    EMU_INLINE static dim3 dim_threads() { return group_dim(); }
 };
 EMU_INLINE thread_block this_thread_block() { return {}; }
+
+/// A grid, which no launch by a kernel lets wait.
+class grid_group {
+public:
+    EMU_INLINE static unsigned long long num_blocks() { return 1ull * gridDim.x * gridDim.y * gridDim.z; }
+    EMU_INLINE static unsigned long long block_rank() {
+        return blockIdx.x + 1ull * gridDim.x * (blockIdx.y + 1ull * gridDim.y * blockIdx.z);
+    }
+    EMU_INLINE static unsigned long long num_threads() { return num_blocks() * thread_block::num_threads(); }
+    EMU_INLINE static unsigned long long size() { return num_threads(); }
+    EMU_INLINE static unsigned long long thread_rank() {
+        return block_rank() * thread_block::num_threads() + thread_block::thread_rank();
+    }
+};
+EMU_INLINE grid_group this_grid() { return {}; }
 EMU_INLINE void sync(const thread_block&) { __syncthreads(); }
 
 /// Some lanes of a warp, numbered from 0.

@@ -7,7 +7,9 @@ use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts, parts};
 use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprKind, Name, StmtId, StmtKind, Storage};
 
 use super::Fission;
+use super::copies::{Copy, given, renamed};
 use super::layout::{names_of, returns};
+use super::memory::Dynamic;
 use super::structure::{Branch, Item};
 use super::text::{Slice, Text, comments_only, slices};
 use crate::edit::lex;
@@ -22,6 +24,8 @@ pub struct SerialNames {
     pub block: String,
     /// How many elements the arrays have.
     pub threads: String,
+    /// The constant below which grids run in one thread.
+    pub threshold: String,
 }
 
 /// State of the output.
@@ -66,7 +70,7 @@ impl Fission<'_, '_> {
             ),
             last: None,
         };
-        self.replace_names(&mut out);
+        self.replace_names(names, &mut out);
         let (grid, block) = (&names.grid, &names.block);
         let of_block = out.objects.parameters(["blockIdx", "gridDim", "blockDim"]);
         out.line(
@@ -78,6 +82,7 @@ impl Fission<'_, '_> {
             let line = format!("gridfuse::BlockThreads<{threads}> {running}(blockDim);");
             out.line(2, &line);
         }
+        self.copy_parameters(names, &mut out);
         if let Some(root) = self.body().root {
             let whole = self.body().stmt(root).span;
             let within = Span::new(whole.start + 1, whole.end.saturating_sub(1).max(whole.start + 1));
@@ -116,7 +121,7 @@ impl Fission<'_, '_> {
     }
 
     /// Element accesses for variables in arrays, plain functions for atomics on shared memory.
-    fn replace_names(&self, out: &mut Out<'_, '_>) {
+    fn replace_names(&self, names: &SerialNames, out: &mut Out<'_, '_>) {
         let body = self.body();
         for expr in &body.exprs {
             if let ExprKind::Name(Name::Local(b)) = expr.kind
@@ -126,6 +131,9 @@ impl Fission<'_, '_> {
                 let end = Span::new(expr.span.end, expr.span.end);
                 out.text.replace(end, format!("[{}]", out.thread));
             }
+        }
+        for (call, member) in &self.groups.members {
+            out.text.replace(body.expr(*call).span, member.code.clone());
         }
         for span in &self.atomics {
             let name = self.child.source(*span).trim_start_matches("::");
@@ -142,13 +150,13 @@ impl Fission<'_, '_> {
             };
             let shared = |b: &Binding| matches!(b.storage, Storage::Shared | Storage::ExternShared);
             if decls.iter().any(|d| shared(body.binding(d.binding))) {
-                self.replace_shared(stmt, out);
+                self.replace_shared(stmt, names, out);
             }
         }
     }
 
     /// `__shared__ int a[4];` becomes `/* __shared__ */ int a[4];`.
-    fn replace_shared(&self, stmt: StmtId, out: &mut Out<'_, '_>) {
+    fn replace_shared(&self, stmt: StmtId, names: &SerialNames, out: &mut Out<'_, '_>) {
         let body = self.body();
         let span = body.stmt(stmt).span;
         let source = self.child.source(span);
@@ -175,14 +183,87 @@ impl Fission<'_, '_> {
                         .replace(at(token.start, token.end), format!("/* {words} */{aligned}"));
                 }
                 "]" => {
-                    if let Some((_, count)) = self.sizes.dynamic.filter(|_| dynamic) {
-                        out.text.replace(at(token.start, token.start), count.to_string());
+                    if let Some((binding, given)) = self.sizes.dynamic.filter(|_| dynamic) {
+                        let count = self.dynamic_count(binding, given, names);
+                        out.text.replace(at(token.start, token.start), count);
                     }
                 }
                 // Names for the linker mean nothing for a local array.
                 _ => {}
             }
         }
+    }
+
+    /// How many elements dynamic shared memory has.
+    fn dynamic_count(&self, binding: BindingId, given: Dynamic, names: &SerialNames) -> String {
+        let ty = &self.body().binding(binding).ty;
+        let stars = "*".repeat(usize::from(ty.pointers));
+        let of_element = format!("sizeof({}{stars})", if ty.pointers == 0 { &ty.base } else { &ty.text });
+        match given {
+            Dynamic::Bytes {
+                all,
+                element: Some(element),
+            } => (all / element).to_string(),
+            Dynamic::Bytes { all, element: None } => format!("{all} / {of_element}"),
+            Dynamic::Room { element } => {
+                let room = format!("{} * gridfuse::kSharedPerThread", names.threshold);
+                match element {
+                    Some(1) => room,
+                    _ => format!("{room} / {of_element}"),
+                }
+            }
+        }
+    }
+
+    /// A name for each parameter that has copies: what the grid is launched with. The copies have the parameter's own name.
+    pub fn given_parameters(&self, params: Vec<String>) -> Vec<String> {
+        let body = self.body();
+        let own = body.params.iter().zip(params);
+        let renamed = |param: BindingId, written: &str| {
+            let copied = self.layout.copies.contains_key(&param);
+            copied.then(|| renamed(written, &body.binding(param).name, &given(self.child, param)))?
+        };
+        own.map(|(param, written)| renamed(*param, &written).unwrap_or(written))
+            .collect()
+    }
+
+    /// Copies of the parameters that the child changes.
+    fn copy_parameters(&self, names: &SerialNames, out: &mut Out<'_, '_>) {
+        let of = |wanted: Copy| {
+            let copies = self.layout.copies.iter();
+            copies
+                .filter(move |(_, copy)| **copy == wanted)
+                .map(|(param, _)| *param)
+        };
+        for param in of(Copy::OfBlock) {
+            out.line(2, &self.copy(param));
+        }
+        if of(Copy::OfThreads).next().is_none() {
+            return;
+        }
+        for param in of(Copy::OfThreads) {
+            let line = self.array(param, names);
+            out.line(2, &line);
+        }
+        let parameters = format!("{}, unsigned {}", out.objects.parameter("threadIdx"), out.thread);
+        out.line(2, &format!("gridfuse::for_each_thread(blockDim, [&]({parameters}) {{"));
+        for param in of(Copy::OfThreads) {
+            let name = &self.body().binding(param).name;
+            out.line(3, &format!("{name}[{}] = {};", out.thread, given(self.child, param)));
+        }
+        out.line(2, "});");
+    }
+
+    /// `int n = n_given;`
+    fn copy(&self, param: BindingId) -> String {
+        let variable = self.body().binding(param);
+        let stars = "*".repeat(usize::from(variable.ty.pointers));
+        format!(
+            "{}{stars} {} = {};",
+            variable.ty.text,
+            variable.name,
+            given(self.child, param)
+        )
     }
 
     fn items(&self, branch: &Branch, level: usize, names: &SerialNames, out: &mut Out<'_, '_>) {
@@ -309,6 +390,10 @@ impl Fission<'_, '_> {
         }
         let tabs = "\t".repeat(level + 1);
         let mut code = String::new();
+        let used = names_of(body, stmts);
+        for (param, _) in { self.layout.copies.iter() }.filter(|(b, c)| **c == Copy::OfRegion && used.contains(b)) {
+            code.push_str(&format!("{tabs}{}\n", self.copy(*param)));
+        }
         for binding in &front {
             code.push_str(&format!("{tabs}{}\n", self.declaration(*binding, &out.text)));
         }
@@ -381,16 +466,19 @@ impl Fission<'_, '_> {
     /// Arrays for the variables that a region declares and others use.
     fn declare_arrays(&self, declared: &BTreeSet<BindingId>, level: usize, names: &SerialNames, out: &mut Out<'_, '_>) {
         for binding in declared.iter().filter(|b| self.layout.arrays.contains(b)) {
-            let variable = self.body().binding(*binding);
-            let ty = &variable.ty;
-            let base = if ty.pointers == 0 { &ty.base } else { &ty.text };
-            let stars = "*".repeat(usize::from(ty.pointers));
-            let extents = self.extents(variable);
-            out.line(
-                level,
-                &format!("{base}{stars} {}[{}]{extents};", variable.name, names.threads),
-            );
+            let line = self.array(*binding, names);
+            out.line(level, &line);
         }
+    }
+
+    /// The declaration of an array with an element of a variable for each thread.
+    fn array(&self, binding: BindingId, names: &SerialNames) -> String {
+        let variable = self.body().binding(binding);
+        let ty = &variable.ty;
+        let base = if ty.pointers == 0 { &ty.base } else { &ty.text };
+        let stars = "*".repeat(usize::from(ty.pointers));
+        let extents = self.extents(variable);
+        format!("{base}{stars} {}[{}]{extents};", variable.name, names.threads)
     }
 
     /// `[4][2]` of an array as written.
@@ -472,7 +560,11 @@ impl Fission<'_, '_> {
         let StmtKind::Decl(decls) = &body.stmt(stmt).kind else {
             return None;
         };
-        let elsewhere = |b: &BindingId| front.contains(b) || self.layout.again.contains_key(b) && !again.contains(b);
+        let elsewhere = |b: &BindingId| {
+            self.groups.variables.contains(b)
+                || front.contains(b)
+                || self.layout.again.contains_key(b) && !again.contains(b)
+        };
         let changes = decls
             .iter()
             .any(|d| self.layout.arrays.contains(&d.binding) || elsewhere(&d.binding));

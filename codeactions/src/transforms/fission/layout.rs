@@ -10,6 +10,8 @@ use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands, parts};
 use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, Type};
 
+use super::copies::{self, Copies, Copy};
+use super::groups::Groups;
 use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};
 use super::{Reason, reason};
 use crate::edit::lex;
@@ -29,8 +31,17 @@ pub struct Layout {
     pub arrays: BTreeSet<BindingId>,
     /// Variables that are computed again in every region that uses them, with the initialiser.
     pub again: BTreeMap<BindingId, ExprId>,
+    /// Parameters that the child changes, with where their copies live.
+    pub copies: Copies,
     /// Some threads leave the kernel while others go on to a barrier.
     pub exits: bool,
+}
+
+/// What else is known of the child: its cooperative groups, and which variables the block has in common.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    groups: &'a Groups,
+    block: &'a BTreeSet<BindingId>,
 }
 
 /// What a region declares and uses.
@@ -39,25 +50,33 @@ struct Region {
     /// Of these, what would live on behind the barrier that ends the region.
     outlives: BTreeSet<BindingId>,
     uses: BTreeSet<BindingId>,
+    /// It is in a loop around barriers.
+    repeated: bool,
 }
 
 impl Layout {
     /// Decides everything, or says why it can't be done.
-    pub fn of(child: &Child<'_>, effects: &Effects) -> Result<Layout, Vec<Reason>> {
-        let refused = refusals(child, effects);
+    pub fn of(child: &Child<'_>, groups: &Groups, effects: &Effects) -> Result<Layout, Vec<Reason>> {
+        let refused = refusals(child, groups, effects);
         if !refused.is_empty() {
             return Err(refused);
         }
-        Self::find(child).map_err(|r| vec![r])
+        Self::find(child, groups).map_err(|r| vec![r])
     }
 
-    fn find(child: &Child<'_>) -> Result<Layout, Reason> {
+    /// There are arrays with an element for each thread of a block.
+    pub fn counts_threads(&self) -> bool {
+        self.exits || !self.arrays.is_empty()
+    }
+
+    fn find(child: &Child<'_>, groups: &Groups) -> Result<Layout, Reason> {
         let body: &Body = &child.body;
         let setters = setters(body);
+        let changed = copies::changed(child);
         // The largest set of variables that are all set by statements that can run once for the block.
-        let mut block = candidates(child);
+        let mut block = candidates(child, &changed);
         let heads = loop {
-            let mut structure = Structure::new(child, &block);
+            let mut structure = Structure::new(child, &block, &changed, groups);
             structure.of_body()?;
             let once = structure.once;
             let heads = structure.heads;
@@ -79,17 +98,28 @@ impl Layout {
         close(body, &setters, &block, variables(body, &mentioned), &mut needed);
         let unlowered = named_unlowered(child.db, child.item, child.item.body_span(child.db));
         loop {
-            let items = Structure::new(child, &needed).of_body()?;
+            let items = Structure::new(child, &needed, &changed, groups).of_body()?;
             let mut regions = Vec::new();
-            collect(body, &items, &unlowered, &mut regions);
-            let crossing = with_pointed_at(child, &regions, crossing(&regions));
+            collect(body, &items, &unlowered, false, &mut regions);
+            let copies = copies(&regions, &changed, &needed);
+            let mut crossing = crossing(&regions);
+            crossing.retain(|b| !groups.variables.contains(b));
+            crossing.extend(
+                { copies.iter() }
+                    .filter(|(_, copy)| **copy == Copy::OfThreads)
+                    .map(|(b, _)| *b),
+            );
+            let mut crossing = with_pointed_at(child, &regions, crossing);
+            crossing.retain(|b| !groups.variables.contains(b));
             let more: BTreeSet<BindingId> = crossing
                 .iter()
                 .copied()
                 .filter(|b| block.contains(b) && !needed.contains(b))
                 .collect();
             if more.is_empty() {
-                return Self::assign(child, items, &crossing, &needed, &unlowered);
+                sizes_are_seen(child, &items, &needed)?;
+                let known = Known { groups, block: &needed };
+                return Self::assign(child, items, &crossing, known, &unlowered, copies);
             }
             close(body, &setters, &block, more, &mut needed);
         }
@@ -100,26 +130,32 @@ impl Layout {
         child: &Child<'_>,
         items: Vec<Item>,
         crossing: &BTreeSet<BindingId>,
-        block: &BTreeSet<BindingId>,
+        known: Known<'_>,
         unlowered: &[(BindingId, Span)],
+        copies: Copies,
     ) -> Result<Layout, Reason> {
         let body: &Body = &child.body;
         let mut layout = Layout {
             exits: exits(body, &items),
             items,
+            copies,
             arrays: BTreeSet::new(),
             again: BTreeMap::new(),
         };
         let declared = initialisers(body);
         let hidden = hidden_changes(child);
         for binding in crossing {
+            if layout.copies.contains_key(binding) {
+                layout.arrays.insert(*binding);
+                continue;
+            }
             let variable = body.binding(*binding);
             let refuse = |text: String| Err(reason(text, child.place_of(variable.span)));
             let again = declared.get(binding).copied().flatten().filter(|init| {
                 !hidden.contains(binding)
                     && unlowered.iter().all(|(named, _)| named != binding)
                     && pure::keeps_first_value(child.db, child.item, body, *binding)
-                    && layout.is_cheap(child, *init, block)
+                    && layout.is_cheap(child, *init, known)
                     && means_the_same_everywhere(child, *binding, *init)
             });
             if let Some(init) = again {
@@ -161,16 +197,19 @@ impl Layout {
 
     /// Whether an expression gives the same value wherever it is evaluated by the same thread, at the cost of a few
     /// instructions.
-    fn is_cheap(&self, child: &Child<'_>, expr: ExprId, block: &BTreeSet<BindingId>) -> bool {
+    fn is_cheap(&self, child: &Child<'_>, expr: ExprId, known: Known<'_>) -> bool {
         let body: &Body = &child.body;
-        let all = |inner: Vec<ExprId>| inner.into_iter().all(|e| self.is_cheap(child, e, block));
+        let all = |inner: Vec<ExprId>| inner.into_iter().all(|e| self.is_cheap(child, e, known));
+        if known.groups.members.contains_key(&expr) {
+            return true;
+        }
         match &body.expr(expr).kind {
             ExprKind::Literal(_) => true,
             ExprKind::Name(Name::Builtin(_)) => true,
             ExprKind::Name(Name::Local(b)) => {
-                body.params.contains(b)
+                body.params.contains(b) && !self.copies.contains_key(b)
                     || self.again.contains_key(b)
-                    || block.contains(b) && pure::keeps_first_value(child.db, child.item, body, *b)
+                    || known.block.contains(b) && pure::keeps_first_value(child.db, child.item, body, *b)
             }
             ExprKind::Name(Name::Other(name)) => match meaning_in(child.db, child.item, name) {
                 Meaning::Enumerator(_) => true,
@@ -188,7 +227,7 @@ impl Layout {
                 ty,
                 operand,
                 reinterpret: false,
-            } => crate::facts::calls::is_plain_type(ty) && self.is_cheap(child, *operand, block),
+            } => crate::facts::calls::is_plain_type(ty) && self.is_cheap(child, *operand, known),
             ExprKind::Call {
                 name: Some(name), args, ..
             } => {
@@ -227,7 +266,7 @@ fn distinct(body: &Body, variables: &BTreeSet<BindingId>) -> bool {
 type Fits<'a> = &'a dyn Fn(StmtId) -> bool;
 
 /// What can't be split at all.
-fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
+fn refusals(child: &Child<'_>, groups: &Groups, effects: &Effects) -> Vec<Reason> {
     let body: &Body = &child.body;
     let name = &child.name;
     let mut found = Vec::new();
@@ -256,7 +295,7 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
                 }
             }
             StmtKind::Return(Some(_)) => refuse(format!("`{name}` returns a value"), statement.span),
-            StmtKind::Preprocessor { .. } if has_sync(body, *stmt) => {
+            StmtKind::Preprocessor { .. } if has_sync(body, groups, *stmt) => {
                 refuse(format!("`{name}` waits at a barrier under an #if"), statement.span);
             }
             _ => {}
@@ -290,26 +329,17 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
             );
         }
     }
-    for param in &body.params {
-        let variable = body.binding(*param);
-        let used = !variable.name.is_empty();
-        if used && !pure::is_immutable_parameter(child.db, child.item, body, *param) {
-            refuse(
-                format!(
-                    "`{name}` may change its parameter `{}`, of which each thread has its own",
-                    variable.name
-                ),
-                variable.decl_span,
-            );
-        }
-    }
+    let reasons = copies::changed(child)
+        .into_iter()
+        .filter_map(|param| copies::refusal(child, param));
+    found.extend(reasons);
     // A type would be known in one part of the body alone.
     let whole = child.source(body.stmt(root_stmt).span);
     if let Some(word) = lex::type_declaration(whole) {
-        refuse(
+        found.push(reason(
             format!("`{name}` may declare a type (`{word}`) between its barriers"),
-            body.stmt(root_stmt).span,
-        );
+            child.place_of(body.stmt(root_stmt).span),
+        ));
     }
     // Every barrier and all shared memory must be seen in the statements, not in macros or functions that are called.
     let seen = |found: &&Found, fits: &dyn Fn(StmtId) -> bool| {
@@ -319,7 +349,7 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
                 fits(*s) && range.contains(found.place.range)
             })
     };
-    let barrier = |s: StmtId| is_barrier(body, s);
+    let barrier = |s: StmtId| is_barrier(body, s) || groups.is_sync(body, s);
     let shared = |s: StmtId| match &body.stmt(s).kind {
         StmtKind::Decl(decls) => decls
             .iter()
@@ -346,9 +376,10 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
     found
 }
 
-fn has_sync(body: &Body, stmt: StmtId) -> bool {
+fn has_sync(body: &Body, groups: &Groups, stmt: StmtId) -> bool {
     all_stmts(body, stmt).into_iter().any(|s| {
         is_barrier(body, s)
+            || groups.is_sync(body, s)
             || matches!(&body.stmt(s).kind, StmtKind::Decl(decls)
                 if decls.iter().any(|d| body.binding(d.binding).storage == Storage::Shared))
     })
@@ -424,7 +455,7 @@ fn initialisers(body: &Body) -> BTreeMap<BindingId, Option<ExprId>> {
 }
 
 /// `unlowered`: variables that are named in code that isn't lowered.
-fn collect(body: &Body, items: &[Item], unlowered: &[(BindingId, Span)], regions: &mut Vec<Region>) {
+fn collect(body: &Body, items: &[Item], unlowered: &[(BindingId, Span)], repeated: bool, regions: &mut Vec<Region>) {
     for item in items {
         match item {
             Item::Region(stmts) => {
@@ -450,16 +481,56 @@ fn collect(body: &Body, items: &[Item], unlowered: &[(BindingId, Span)], regions
                     declares,
                     outlives: outlives.collect(),
                     uses,
+                    repeated,
                 });
             }
-            Item::Control { bodies, .. } => {
+            Item::Control { stmt, bodies } => {
+                let is_loop = !matches!(body.stmt(*stmt).kind, StmtKind::If { .. } | StmtKind::Block(_));
                 for Branch { items, .. } in bodies {
-                    collect(body, items, unlowered, regions);
+                    collect(body, items, unlowered, repeated || is_loop, regions);
                 }
             }
             Item::Barrier(_) | Item::Shared(_) | Item::Once(_) => {}
         }
     }
+}
+
+/// Where the copies of the parameters live that the child changes. Those of the block among them are set by statements that run once.
+fn copies(regions: &[Region], changed: &BTreeSet<BindingId>, block: &BTreeSet<BindingId>) -> Copies {
+    let place = |param: &BindingId| {
+        let mut uses = regions.iter().filter(|region| region.uses.contains(param));
+        let (first, second) = (uses.next(), uses.next());
+        let copy = match (first, second) {
+            _ if block.contains(param) => Copy::OfBlock,
+            (Some(only), None) if !only.repeated => Copy::OfRegion,
+            _ => Copy::OfThreads,
+        };
+        (*param, copy)
+    };
+    changed.iter().map(place).collect()
+}
+
+/// The sizes of shared arrays are computed from what is declared where the arrays are.
+fn sizes_are_seen(child: &Child<'_>, items: &[Item], block: &BTreeSet<BindingId>) -> Result<(), Reason> {
+    let body: &Body = &child.body;
+    let shared = items.iter().filter_map(|item| match item {
+        Item::Shared(stmt) => Some(*stmt),
+        _ => None,
+    });
+    for stmt in shared {
+        let exprs: Vec<ExprId> = { parts(body, stmt).1.into_iter() }
+            .flat_map(|e| all_in_expr(body, e))
+            .collect();
+        let unseen = variables(body, &exprs).into_iter().find(|b| !block.contains(b));
+        if let Some(unseen) = unseen {
+            let name = &body.binding(unseen).name;
+            return Err(reason(
+                format!("how large shared memory of `{}` is depends on `{name}`", child.name),
+                child.place_of(body.stmt(stmt).span),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Variables that are declared in one region and used in another.
@@ -586,7 +657,7 @@ pub fn returns(body: &Body, stmt: StmtId) -> bool {
 }
 
 /// A place where a variable's name stands for something that isn't known to be that variable, so that the name can't be replaced.
-fn unknown_use(child: &Child<'_>, binding: BindingId) -> Option<Span> {
+pub(super) fn unknown_use(child: &Child<'_>, binding: BindingId) -> Option<Span> {
     let body: &Body = &child.body;
     let variable = body.binding(binding);
     let same_name = body.bindings.iter().filter(|b| b.name == variable.name).count();

@@ -9,7 +9,9 @@
 //! interfere between barriers. What it can't keep is threads that wait for one another without a barrier: those are refused.
 
 mod atomics;
+mod copies;
 mod emit;
+mod groups;
 mod layout;
 mod memory;
 pub mod structure;
@@ -19,18 +21,21 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::effects::Effects;
 
+use crate::api::assumption::{self, Assumed};
 use crate::api::refusal::Reason;
 use crate::facts::child::Child;
 
 pub use emit::SerialNames;
-pub use memory::constant_bytes;
+pub use groups::Groups;
+pub use memory::{Told, constant_bytes};
 
 use layout::Layout;
-use memory::Sizes;
+use memory::{Dynamic, Sizes};
 
 /// A child that can be split at its barriers.
 pub struct Fission<'a, 'db> {
     child: &'a Child<'db>,
+    groups: &'a Groups,
     layout: Layout,
     sizes: Sizes,
     atomics: Vec<Span>,
@@ -46,18 +51,25 @@ pub struct BlockThreads {
 }
 
 impl<'a, 'db> Fission<'a, 'db> {
-    /// Splits the child's body, or says why not. `shared_bytes` is the dynamic shared memory of the launch, where that is a
-    /// constant; `limit` is what all arrays may take of a thread's local memory, in bytes.
+    /// Splits the child's body, or says why not. `told`: what the launch tells of its memory; `limit` is what all arrays may take of a thread's local memory, in bytes.
     pub fn of(
         child: &'a Child<'db>,
+        groups: &'a Groups,
         effects: &Effects,
         threads: BlockThreads,
-        shared_bytes: Option<u64>,
+        told: &Told,
         limit: u64,
     ) -> Result<Self, Vec<Reason>> {
-        let layout = Layout::of(child, effects)?;
+        let layout = Layout::of(child, groups, effects)?;
+        if let Some(place) = told.unknown_block.filter(|_| layout.counts_threads()) {
+            let text = format!(
+                "`{}` has barriers, and how many threads a block has isn't known",
+                child.name
+            );
+            return Err(vec![reason(text, place)]);
+        }
         let atomics = atomics::on_shared_memory(child)?;
-        let sizes = Sizes::of(child, &layout, threads, shared_bytes)?;
+        let sizes = Sizes::of(child, &layout, threads, told)?;
         if sizes.bytes > limit {
             let what = format!(
                 "`{}` in one thread needs {} bytes of local memory for its shared memory and its threads' variables, more than \
@@ -68,10 +80,37 @@ impl<'a, 'db> Fission<'a, 'db> {
         }
         Ok(Fission {
             child,
+            groups,
             layout,
             sizes,
             atomics,
         })
+    }
+}
+
+impl Fission<'_, '_> {
+    /// The launch computes how large dynamic shared memory is: a grid runs in one thread only where that fits.
+    pub fn compares_shared(&self) -> bool {
+        matches!(self.sizes.dynamic, Some((_, Dynamic::Room { .. })))
+    }
+
+    /// That shared arrays whose size isn't known are small enough; `limit`: what they and all else may take, in bytes.
+    pub fn assumed(&self, limit: u64) -> Option<Assumed> {
+        let body = &self.child.body;
+        let first = body.binding(*self.sizes.unknown.first()?);
+        let names: Vec<String> = { self.sizes.unknown.iter() }
+            .map(|b| format!("`{}`", body.binding(*b).name))
+            .collect();
+        let takes = if names.len() == 1 { "takes" } else { "take" };
+        Some(assumption::LOCAL_MEMORY.of(Reason {
+            text: format!(
+                "{} of `{}` {takes} no more than {} bytes, which become local memory of each launching thread",
+                names.join(", "),
+                self.child.name,
+                limit - self.sizes.bytes.min(limit)
+            ),
+            place: Some(self.child.place_of(first.span)),
+        }))
     }
 }
 

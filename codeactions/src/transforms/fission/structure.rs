@@ -7,18 +7,20 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::effects::is_pure;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
-use gridfuse_analysis::hir::walk::{all_exprs, all_stmts, parts};
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, parts};
 use gridfuse_analysis::hir::{
     BindingId, Body, Builtin, ExprId, ExprKind, Literal, LocalDecl, Name, StmtId, StmtKind, Storage,
 };
 
+use super::groups::Groups;
 use super::{Reason, reason};
 use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
+use crate::facts::ctype::is_integer;
 use crate::facts::pure::{assignments, only_assigned};
-use crate::facts::uses::{named, root};
+use crate::facts::uses::{named, root, variables};
 
 /// A part of the body.
 #[derive(Clone, Debug)]
@@ -54,6 +56,10 @@ pub struct Structure<'a, 'db> {
     child: &'a Child<'db>,
     /// Variables that have one value for the whole block, and are set by statements that run once.
     block: &'a BTreeSet<BindingId>,
+    /// Parameters that the child changes.
+    changed: &'a BTreeSet<BindingId>,
+    /// Its cooperative groups.
+    groups: &'a Groups,
     /// Declarations and expressions that set such variables and run once.
     pub once: BTreeSet<Setter>,
     /// What the control flow around barriers depends on.
@@ -79,10 +85,17 @@ enum Around {
 
 impl<'a, 'db> Structure<'a, 'db> {
     /// Nothing looked at yet.
-    pub fn new(child: &'a Child<'db>, block: &'a BTreeSet<BindingId>) -> Self {
+    pub fn new(
+        child: &'a Child<'db>,
+        block: &'a BTreeSet<BindingId>,
+        changed: &'a BTreeSet<BindingId>,
+        groups: &'a Groups,
+    ) -> Self {
         Structure {
             child,
             block,
+            changed,
+            groups,
             once: BTreeSet::new(),
             heads: Vec::new(),
         }
@@ -90,6 +103,10 @@ impl<'a, 'db> Structure<'a, 'db> {
 
     fn body(&self) -> &'a Body {
         &self.child.body
+    }
+
+    fn is_barrier(&self, stmt: StmtId) -> bool {
+        is_barrier(self.body(), stmt) || self.groups.is_sync(self.body(), stmt)
     }
 
     fn refuse<T>(&self, text: impl Into<String>, span: Span) -> Result<T, Reason> {
@@ -160,7 +177,7 @@ impl<'a, 'db> Structure<'a, 'db> {
     fn item(&mut self, stmt: StmtId, around: Around) -> Result<Option<Item>, Reason> {
         let body = self.body();
         let statement = body.stmt(stmt);
-        if is_barrier(body, stmt) {
+        if self.is_barrier(stmt) {
             return Ok(Some(Item::Barrier(stmt)));
         }
         if let StmtKind::Decl(decls) = &statement.kind
@@ -184,9 +201,10 @@ impl<'a, 'db> Structure<'a, 'db> {
             }
             StmtKind::Decl(decls) => {
                 let known = !decls.is_empty()
-                    && decls
-                        .iter()
-                        .all(|d| self.block.contains(&d.binding) && d.init.is_none_or(|i| self.is_common(i)));
+                    && decls.iter().all(|d| {
+                        let common = |i| self.is_common(i) || self.is_constant(d.binding, i);
+                        self.block.contains(&d.binding) && d.init.is_none_or(common)
+                    });
                 if known {
                     self.once.extend(decls.iter().map(|d| Setter::Declaration(d.binding)));
                     return Ok(Some(Item::Once(stmt)));
@@ -204,7 +222,7 @@ impl<'a, 'db> Structure<'a, 'db> {
             }
             _ => {}
         }
-        let barrier = all_stmts(body, stmt).into_iter().find(|s| is_barrier(body, *s));
+        let barrier = all_stmts(body, stmt).into_iter().find(|s| self.is_barrier(*s));
         let leaves = self.leaves(stmt);
         let is_if = matches!(statement.kind, StmtKind::If { .. });
         if barrier.is_none() && (leaves.is_none() || !is_if && self.returns_only(stmt)) {
@@ -336,6 +354,9 @@ impl<'a, 'db> Structure<'a, 'db> {
         let body = self.body();
         let db = self.child.db;
         let all = |inner: &[ExprId]| inner.iter().all(|e| self.is_common(*e));
+        if let Some(member) = self.groups.members.get(&expr) {
+            return member.common;
+        }
         match &body.expr(expr).kind {
             ExprKind::Literal(literal) => *literal != Literal::Str,
             ExprKind::SizeOf => lex::identifiers(self.child.source(body.expr(expr).span))
@@ -343,7 +364,10 @@ impl<'a, 'db> Structure<'a, 'db> {
             ExprKind::Name(Name::Local(binding)) => {
                 let variable = body.binding(*binding);
                 match variable.storage {
-                    Storage::Param => body.params.contains(binding),
+                    Storage::Param => {
+                        body.params.contains(binding)
+                            && (!self.changed.contains(binding) || self.block.contains(binding))
+                    }
                     Storage::Shared | Storage::ExternShared => true,
                     Storage::Local => self.block.contains(binding),
                     Storage::Static => false,
@@ -381,6 +405,14 @@ impl<'a, 'db> Structure<'a, 'db> {
             }
             _ => false,
         }
+    }
+
+    /// The variable is `constexpr`: the compiler computes its value, which no thread has for itself.
+    fn is_constant(&self, binding: BindingId, init: ExprId) -> bool {
+        let body = self.body();
+        let declared = self.child.source(body.binding(binding).decl_span);
+        let mut names = variables(body, &all_in_expr(body, init)).into_iter();
+        lex::identifiers(declared).any(|word| word == "constexpr") && names.all(|b| self.block.contains(&b))
     }
 
     /// The first `return`, or the first `break` or `continue` of a loop around the statement.
@@ -445,8 +477,9 @@ pub fn is_barrier(body: &Body, stmt: StmtId) -> bool {
     }
 }
 
-/// Variables that could be one for the whole block: plain ones that nothing but assignments changes.
-pub fn candidates(child: &Child<'_>) -> BTreeSet<BindingId> {
+/// Variables that could be one for the whole block: plain ones that nothing but assignments changes, and such parameters, which `changed`
+/// are.
+pub fn candidates(child: &Child<'_>, changed: &BTreeSet<BindingId>) -> BTreeSet<BindingId> {
     let body: &Body = &child.body;
     let Some(root_stmt) = body.root else {
         return BTreeSet::new();
@@ -457,10 +490,15 @@ pub fn candidates(child: &Child<'_>) -> BTreeSet<BindingId> {
             found.extend(decls.iter().map(|d| d.binding));
         }
     }
+    found.extend(changed);
     found.retain(|b| {
         let variable = body.binding(*b);
         let ty = &variable.ty;
-        variable.storage == Storage::Local && !ty.reference && !ty.complex && !ty.volatile && ty.array.is_empty()
+        (variable.storage == Storage::Local || changed.contains(b))
+            && !ty.reference
+            && !ty.complex
+            && !ty.volatile
+            && ty.array.is_empty()
     });
     let hidden = hidden_changes(child);
     found.retain(|b| !hidden.contains(b) && only_assigned(child.db, child.item, body, *b));
@@ -502,7 +540,7 @@ pub fn hidden_changes(child: &Child<'_>) -> BTreeSet<BindingId> {
                     }
                 }
             }
-            ExprKind::Construct { ty, args } if !is_plain_type(ty) => {
+            ExprKind::Construct { ty, args } if !is_plain_type(ty) && !is_integer(child.db, child.file, ty) => {
                 found.extend(args.iter().filter_map(|a| root(body, *a)));
             }
             _ => {}
