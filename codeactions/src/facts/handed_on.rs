@@ -38,9 +38,8 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
         return None;
     }
     // Where a pointer leads, no argument says.
-    let led = repointed(site, site.facts, theirs).or_else(|| repointed(site, theirs, site.facts).map(|(w, r)| (r, w)));
-    if let Some((first, second)) = led {
-        return Some(Dependence::Conflict(first, second));
+    if let Some(led) = led_elsewhere(site, theirs) {
+        return Some(led);
     }
     let between = between(site, theirs);
     let covered = covers(site, &site.facts.args, &args, between) || covers(site, &theirs.args, &own, between);
@@ -62,9 +61,8 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
 /// elsewhere, at the same element for both of them.
 pub fn handed_on_between_iterations<'db>(site: &Site<'db>, other: u32, around: Span) -> Option<Dependence<'db>> {
     let theirs = launches(site.db, site.parent).get(other as usize)?;
-    let led = repointed(site, site.facts, theirs).or_else(|| repointed(site, theirs, site.facts).map(|(w, r)| (r, w)));
-    if let Some((first, second)) = led {
-        return Some(Dependence::Conflict(first, second));
+    if let Some(led) = led_elsewhere(site, theirs) {
+        return Some(led);
     }
     let of_iteration = |access: &Access<'db>| {
         let symbols = start(access).into_iter().flatten().flat_map(|(symbols, _)| symbols);
@@ -104,6 +102,12 @@ fn conflict<'db>(
     };
     let found = pair(&mine, &others, may).or_else(|| pair(&others, &mine, &|w, r| may(r, w)).map(|(w, r)| (r, w)));
     found.map(|(first, second)| Dependence::Conflict(touch(first), touch(second)))
+}
+
+/// A global pointer that the kernel of one of the two launches leads elsewhere, and through which that of the other one works.
+fn led_elsewhere<'db>(site: &Site<'db>, theirs: &LaunchFacts<'db>) -> Option<Dependence<'db>> {
+    let led = repointed(site, site.facts, theirs).or_else(|| repointed(site, theirs, site.facts).map(|(w, r)| (r, w)));
+    led.map(|(first, second)| Dependence::Conflict(first, second))
 }
 
 /// A global pointer that the kernel of one launch changes, and through which that of the other one works.
