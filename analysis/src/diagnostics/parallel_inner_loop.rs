@@ -69,11 +69,10 @@ fn parallel_inner_loop<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
     }
     let found = loops.into_iter().filter_map(|stmt| {
         let counted = counted_loop(db, function, stmt).ok()?;
-        let array = read_from(&body, counted.limit)?;
-        let differs = uniformity(db, function)
-            .exprs
-            .get(&counted.limit)
-            .is_some_and(|u| u.level == Level::Varying);
+        let levels = uniformity(db, function);
+        let varies = |e: ExprId| levels.exprs.get(&e).is_some_and(|u| u.level == Level::Varying);
+        let array = read_from(&body, counted.limit, &varies)?;
+        let differs = varies(counted.limit);
         if counted.step != 1 || !differs || !is_parallel(db, function, &body, &counted) {
             return None;
         }
@@ -91,15 +90,15 @@ fn parallel_inner_loop<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
     found.collect()
 }
 
-/// The variable through which a number is read from memory, by way of the variable that holds it, too.
-fn read_from(body: &Body, number: ExprId) -> Option<String> {
+/// The variable through which each thread reads a number from a place of its own, by way of the variable that holds it, too.
+fn read_from(body: &Body, number: ExprId, varies: &dyn Fn(ExprId) -> bool) -> Option<String> {
     let mut todo = vec![number];
     let mut left = 16;
     while let Some(e) = todo.pop().filter(|_| left > 0) {
         left -= 1;
         for part in all_in_expr(body, e) {
             match &body.expr(part).kind {
-                ExprKind::Index { base, .. } | ExprKind::Deref(base) => {
+                ExprKind::Index { base, index: place } | ExprKind::Deref(base @ place) if varies(*place) => {
                     if let ExprKind::Name(Name::Local(b)) = body.expr(body.strip_parens(*base)).kind {
                         return Some(body.binding(b).name.clone());
                     }
