@@ -17,6 +17,7 @@ mod missing_device_linking;
 mod nesting_depth;
 mod origin;
 mod oversized_block;
+mod parallel_inner_loop;
 mod partial_warp;
 mod pending_launch_limit;
 mod serialized_launches;
@@ -71,6 +72,7 @@ pub static KINDS: &[Kind] = &[
     leaked_stream::KIND,
     device_malloc::KIND,
     host_iteration::KIND,
+    parallel_inner_loop::KIND,
     varying_block_size::KIND,
     partial_warp::KIND,
     unchecked_launch::KIND,

@@ -100,6 +100,11 @@ the two use. Put one of them into a stream of its own where the order doesn't ma
 rewritten program runs it while earlier links still work. If the comment is wrong, the statement reads old values, or overwrites values that
 are still needed. Check its accesses. Without the comment the statement waits for the link before.";
 
+    ITERATIONS_INDEPENDENT: "iterations-independent", "Iterations of a loop are independent of each other", "\
+A thread runs the iterations of its loop in order, and then what follows. The rewritten program runs each in a thread of a child grid, at once
+and while the kernel goes on. Where one of them reads or changes what another one writes, or what follows uses it, the results differ from
+run to run. Look at the accesses that the message names. Pointers that are `__restrict__` lead to memory of their own.";
+
     OTHER_TIME: "other-time", "A grid may run at another time", "\
 What a rewrite has collected, or run in the launching thread, becomes a launch again. Its grid may then start earlier or later than now. If the
 parent uses the child's result after the launch, or changes what the child reads, they meet other values. Look at the accesses that the message
@@ -252,6 +257,11 @@ with `-DBLOCK=512` says another one, which may not fit the rewritten code. Apply
 The rewrite edits the branch of an `#if` that is compiled now. The other branches keep their code. Where they are compiled, they may not fit
 the rest of the rewritten code, or launch as before. Compile each configuration that you use. Change the other branches in the same way,
 or keep launches out of `#if`.";
+
+    DEVICE_LINKING: "device-linking", "The program is linked for device-side launches", "\
+A kernel that launches calls CUDA's device runtime, which is linked with relocatable device code. A program that has launched from the host
+alone may be compiled without that, and then nvcc refuses the launch. Compile and link with `-rdc=true` (CMake:
+`CUDA_SEPARABLE_COMPILATION`), and with `-lcudadevrt` where the linker isn't nvcc. If a `compile_commands.json` says so, nothing is assumed.";
 
     UNSEEN_CODE: "unseen-code", "Code that isn't in sight leaves the launch alone", "\
 The kernel runs code that gridfuse can't see, or may be called by such code. That code could wait for child grids, ask for their errors, or

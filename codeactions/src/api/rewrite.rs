@@ -94,6 +94,8 @@ pub enum Family {
     Recursion,
     /// Launches of the kernel by itself become iterations of a loop.
     Iteration,
+    /// A loop of a thread becomes a launch.
+    Extraction,
     /// A chain of launches becomes one grid whose blocks run the links.
     Promotion,
     /// Allocations of several threads become one.
@@ -119,6 +121,7 @@ impl Family {
             Family::Stream => "stream",
             Family::Recursion => "flatten",
             Family::Iteration => "loop",
+            Family::Extraction => "extract",
             Family::Promotion => "promote",
             Family::Memory => "allocate",
             Family::Atomics => "atomics",

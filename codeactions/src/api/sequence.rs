@@ -69,6 +69,24 @@ impl<'db> Sequence<'db> {
         })
     }
 
+    /// Begins with an edit that makes a launch of what stands at a place of a function, which has none there yet.
+    pub fn of_place(db: &'db dyn Db, function: FunctionItem<'db>, place: FileRange, edit: SourceEdit) -> Sequence<'db> {
+        Sequence {
+            db,
+            launch: LaunchId { function, index: 0 },
+            first: Some(edit),
+            copy: None,
+            path: place.file.path(db).to_path_buf(),
+            target: place.range,
+            origin: place,
+            child: None,
+            creates: BTreeMap::new(),
+            assumptions: Vec::new(),
+            steps: 1,
+            only_what_fits: false,
+        }
+    }
+
     /// Refuses each step that assumes what the code contradicts.
     pub fn only_what_fits(self) -> Sequence<'db> {
         Sequence {

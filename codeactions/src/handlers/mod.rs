@@ -12,6 +12,7 @@ mod aggregate_warp;
 mod check_launch_error;
 mod coarsen;
 mod destroy_stream;
+mod extract_launch;
 mod fire_and_forget;
 mod flatten_recursion;
 mod guard_empty_grid;
@@ -55,6 +56,8 @@ pub static REWRITES: &[Rewrite] = &[
     promote_overlap::REWRITE,
     promote::REWRITE,
     outline_iteration::REWRITE,
+    optimize::EXTRACTED,
+    extract_launch::REWRITE,
     guard_empty_grid::REWRITE,
     check_launch_error::REWRITE,
     pending_launch_limit::RAISE,

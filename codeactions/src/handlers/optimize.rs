@@ -1,4 +1,4 @@
-//! `optimize`
+//! `optimize` and `extract-and-optimize`
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{Child, LaunchId, Stream, in_recursion};
@@ -8,13 +8,16 @@ use super::rewrite_by_id;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::refuse;
 use crate::api::refusal::{Reason, Refusals};
-use crate::api::rewrite::{Family, Launches, Measured, Options, Rewrite, RewriteCtx, Target, Undo};
+use crate::api::rewrite::{
+    Family, Launches, Measured, Offered, OptionSpec, Options, Rewrite, RewriteCtx, Target, Undo,
+};
 use crate::api::sequence::Sequence;
 use crate::api::source_edit::SourceEdit;
 use crate::api::written_out;
 use crate::draft::Draft;
 use crate::facts::site::Site;
 use crate::model::{Proposal, advise, launches_leaves};
+use crate::transforms::extraction::{extract_loop, loop_at};
 
 /// Its id.
 pub const ID: &str = "optimize";
@@ -31,6 +34,24 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     unattended: false,
     undo: Undo::EachStep,
     run: apply,
+};
+
+pub(super) const EXTRACTED: Rewrite = Rewrite {
+    id: "extract-and-optimize",
+    title: "Share the loop's iterations among threads",
+    doc: EXTRACTED_DOC,
+    options: &[OptionSpec {
+        name: "block",
+        default: "128",
+        doc: "Threads of a block of the child: a power of two from 32 to 1024.",
+    }],
+    target: Target::Place(Offered::ByDiagnostics),
+    family: Family::Extraction,
+    measured: Measured::No,
+    tunes: None,
+    unattended: false,
+    undo: Undo::Not("`revert` takes the optimization back, and `serialize` runs the child in its launcher again"),
+    run: apply_to_loop,
 };
 
 const DOC: &str = r#"Applies what a small cost model recommends for this launch: of `aggregate-malloc`, `threshold`, `coarsen` and `aggregate-*`, in
@@ -152,6 +173,119 @@ void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) 
 Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dynamic Parallelism on GPUs, CGO 2022, which applies the
 same three in this order with parameters found by search.
 "#;
+
+const EXTRACTED_DOC: &str = r#"Applies [extract-launch](extract-launch.md) to a loop in a kernel, and [optimize](optimize.md) to the launch that it makes.
+
+A launch for each thread costs more than the loop did. `optimize` makes one of many: launches of a grid are collected where they can be, and
+grids of few threads stay in the thread that looped.
+
+## Needs
+- What [extract-launch](extract-launch.md) needs, and a launch that [optimize](optimize.md) can do something about.
+
+## Before
+```cuda
+__global__ void scatter(const int* __restrict__ row, const int* __restrict__ col, const int* __restrict__ weight,
+                        int* __restrict__ out, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    for (int e = row[v]; e < row[v + 1]; ++e)
+        atomicAdd(&out[col[e]], weight[e]);
+}
+
+void run(const int* row, const int* col, const int* weight, int* out, int n) {
+    scatter<<<(n + 255) / 256, 256>>>(row, col, weight, out, n);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+// An iteration of the loop in scatter, for each thread.
+// The body of scatter_loop, for any thread of any grid; `gridfuse revert` takes it back.
+__device__ __forceinline__ void scatter_loop_thread(
+    uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const int* col, const int* weight,
+    int* out, int begin, unsigned count) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    int e = begin + i;
+    atomicAdd(&out[col[e]], weight[e]);
+}
+
+// What a plain launch of scatter_loop runs; `gridfuse revert` takes it back.
+__global__ void scatter_loop(const int* __restrict__ col, const int* __restrict__ weight,
+                             int* __restrict__ out, int begin, unsigned count) {
+    scatter_loop_thread(threadIdx, blockIdx, gridDim, blockDim, col, weight, out, begin, count);
+}
+
+// The threads of a block of scatter_loop, for its launches and for what runs them.
+constexpr int kScatterLoopBlock = 128;
+
+// The arguments of scatter_loop that differ within a grid of scatter.
+// threads(): how many threads of the grid have work.
+struct scatter_loop_args {
+    int begin;
+    unsigned count;
+    __device__ unsigned int threads() const { return count; }
+};
+
+// Runs the launches of scatter_loop by a grid of scatter; `gridfuse revert` takes it back.
+__global__ void scatter_loop_aggregated(
+    gridfuse::StreamBatch<scatter_loop_args, kScatterLoopBlock> batch, const int* __restrict__ col,
+    const int* __restrict__ weight, int* __restrict__ out) {
+    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                              const scatter_loop_args& args) {
+        scatter_loop_thread(threadIdx, blockIdx, gridDim, blockDim, col, weight, out, args.begin,
+                            args.count);
+    });
+}
+
+// The body of scatter, whose launches the kernel runs; `gridfuse revert` takes it back.
+__device__ __forceinline__ void scatter_body(
+    gridfuse::ThreadReuseInStream<scatter_loop_aggregated>& scatter_loops, const int* row,
+    const int* col, const int* weight, int* out, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int begin = row[v], end = row[v + 1];
+    if (begin < end) {
+        unsigned count = (unsigned)end - begin;
+        // was: scatter_loop<<<(count - 1) / 128 + 1, 128, 0, cudaStreamFireAndForget>>>(
+        //    :             col, weight, out, begin, count)
+        scatter_loops.launch((count - 1) / kScatterLoopBlock + 1, kScatterLoopBlock,
+                             {begin, count});
+    }
+}
+
+// Runs scatter_body, and then the launches that it has collected; `gridfuse revert` takes it back.
+__global__ void scatter(const int* __restrict__ row, const int* __restrict__ col, const int* __restrict__ weight,
+                        int* __restrict__ out, int n, gridfuse::StreamArena arena) {
+    gridfuse::ThreadReuseInStream<scatter_loop_aggregated> scatter_loops(arena);
+    scatter_body(scatter_loops, row, col, weight, out, n);
+    scatter_loops.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                      const scatter_loop_args& args) {
+        scatter_loop_thread(threadIdx, blockIdx, gridDim, blockDim, col, weight, out, args.begin,
+                            args.count);
+    });
+}
+
+void run(const int* row, const int* col, const int* weight, int* out, int n) {
+    scatter<<<(n + 255) / 256, 256>>>(row, col, weight, out, n,
+        gridfuse::followed_at_need<scatter_loop_aggregated>(
+            (n + 255) / 256, 256, /*stream=*/0, col, weight, out));
+}
+```
+
+## Source
+Yang and Zhou: CUDA-NP, PPoPP 2014; Olabi et al.: A Compiler Framework for Optimizing Dynamic Parallelism on GPUs, CGO 2022.
+"#;
+
+/// The launch that a loop becomes, optimized.
+fn apply_to_loop(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let (function, here) = loop_at(ctx.db, ctx.place()?)?;
+    let mut sequence = Sequence::of_place(ctx.db, function, here, extract_loop(ctx)?);
+    sequence.then(&REWRITE, &Options::default())?;
+    Ok(sequence.finish())
+}
 
 fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     let launch = Draft::begin(ctx)?.site.id;

@@ -20,6 +20,7 @@ mod device_sync;
 mod docs;
 mod effects;
 mod entries;
+mod extract_launch;
 mod fire_and_forget;
 mod fission;
 mod fission_parameters;

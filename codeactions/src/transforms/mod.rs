@@ -3,6 +3,7 @@
 pub mod accumulate;
 pub mod aggregate;
 pub mod continuation;
+pub mod extraction;
 pub mod fission;
 pub mod in_launcher;
 pub mod iteration;

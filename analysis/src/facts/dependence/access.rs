@@ -157,6 +157,9 @@ pub struct Footprint<'db> {
 /// The reason of a gap that is an access that nothing is known of but where it is.
 pub(super) const VOLATILE: &str = "a volatile access";
 
+/// The reason of a gap that is a loop whose end another thread may decide.
+pub(super) const WAITS: &str = "a loop may wait for another thread";
+
 /// More accesses than this aren't listed one by one.
 const MAX_ACCESSES: usize = 160;
 
@@ -314,7 +317,7 @@ impl<'db> Scan<'_, 'db> {
             self.gap("inline assembly", *span, None);
         }
         for span in &facts.may_wait {
-            self.gap("a loop may wait for another thread", *span, None);
+            self.gap(WAITS, *span, None);
         }
         for span in &facts.prints {
             self.found.gaps.push(Gap {

@@ -113,14 +113,16 @@ pub fn rounds_are_independent(db: &dyn Db, function: FunctionItem<'_>, stmt: Stm
     own.gaps.is_empty() && comparison.all(&inside, &inside).is_none()
 }
 
-struct Inside<'a, 'db> {
-    db: &'db dyn Db,
-    function: FunctionItem<'db>,
-    body: &'a Body,
-    evaluator: &'a Evaluator<'a, 'db>,
-    span: Span,
-    stmt: StmtId,
-    outer: &'a [StmtId],
+/// A loop, and what stays the same in its iterations.
+pub(super) struct Inside<'a, 'db> {
+    pub(super) db: &'db dyn Db,
+    pub(super) function: FunctionItem<'db>,
+    pub(super) body: &'a Body,
+    pub(super) evaluator: &'a Evaluator<'a, 'db>,
+    pub(super) span: Span,
+    pub(super) stmt: StmtId,
+    /// The loops around it.
+    pub(super) outer: &'a [StmtId],
 }
 
 impl<'db> Inside<'_, 'db> {
@@ -202,12 +204,13 @@ impl<'db> Inside<'_, 'db> {
         result
     }
 
-    fn counter(&self, stable: &dyn Fn(&Symbol) -> bool) -> Option<(Symbol, super::polynomial::Polynomial)> {
+    /// Its counter, with what each iteration adds.
+    pub(super) fn counter(&self, stable: &dyn Fn(&Symbol) -> bool) -> Option<(Symbol, super::polynomial::Polynomial)> {
         counter(self.evaluator, self.stmt, stable)
     }
 
     /// It's computed before the loop and not in it, or counts an outer one.
-    fn stable(&self, symbol: &Symbol) -> bool {
+    pub(super) fn stable(&self, symbol: &Symbol) -> bool {
         match symbol {
             Symbol::Opaque(e) => !self.contains(*e),
             Symbol::Variable(b) => {
@@ -220,7 +223,7 @@ impl<'db> Inside<'_, 'db> {
     }
 
     /// What leaves the loop other than by its condition.
-    fn early_end(&self) -> Option<Span> {
+    pub(super) fn early_end(&self) -> Option<Span> {
         let inside = |s: &Span| self.span.contains(*s) && *s != self.span;
         // What leaves a lambda doesn't leave the loop around it.
         let lambdas: Vec<Span> = self

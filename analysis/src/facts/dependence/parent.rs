@@ -127,7 +127,7 @@ pub fn beside<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launch: u32) ->
 }
 
 /// What is evaluated behind an expression: before control comes back to it, and only then.
-fn evaluated_behind(flow: &Flow, from: ExprId) -> (BTreeSet<ExprId>, BTreeSet<ExprId>) {
+pub(super) fn evaluated_behind(flow: &Flow, from: ExprId) -> (BTreeSet<ExprId>, BTreeSet<ExprId>) {
     let mut forward = BTreeSet::new();
     let mut later = BTreeSet::new();
     let Some(start) = flow.expr_block.get(&from).copied().filter(|b| flow.reachable(*b)) else {

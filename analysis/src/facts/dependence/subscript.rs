@@ -164,6 +164,20 @@ impl<'a, 'db> Evaluator<'a, 'db> {
         integer(&self.places.alias(&shape.base))
     }
 
+    /// The integer type that an expression has, as an operand; `None`: it has another one, or it isn't known which.
+    pub fn integer_type(&self, e: ExprId) -> Option<Integer> {
+        if let Some(value) = self.value(e) {
+            return Some(value.ty).filter(|ty| *ty != Integer::ANY);
+        }
+        match self.body.expr(self.body.strip_parens(e)).kind {
+            ExprKind::Index { .. } | ExprKind::Deref(_) | ExprKind::Field { .. } | ExprKind::Name(_) => {
+                let shape = self.places.shape(e)?;
+                self.integer(&shape).map(|(ty, _, _)| ty)
+            }
+            _ => None,
+        }
+    }
+
     /// An integer of which nothing but its type is known.
     pub fn opaque(&self, e: ExprId) -> Value {
         let (ty, range, _) =

@@ -188,7 +188,7 @@ fn is_private_variable(body: &Body, binding: BindingId, seen: &mut HashSet<Bindi
 }
 
 /// Whether a place may be in local or shared memory, and not only behind a pointer: `&p[i]` and `&p->field` are where `p` points.
-fn may_be_private(body: &Body, place: ExprId) -> bool {
+pub fn may_be_private(body: &Body, place: ExprId) -> bool {
     let behind = |e: ExprId| match body.expr(body.strip_parens(e)).kind {
         ExprKind::Name(Name::Local(binding)) => {
             let ty = &body.binding(binding).ty;

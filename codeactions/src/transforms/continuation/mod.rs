@@ -5,11 +5,11 @@
 //! handed over where it's the same for all threads, and computed again where it is a function of the thread's place in the grid and
 //! of memory that nothing writes.
 
-mod addresses;
+pub(super) mod addresses;
 mod checked;
 mod emit;
 mod looped;
-mod needs;
+pub(super) mod needs;
 mod order;
 mod streams;
 pub mod wait;

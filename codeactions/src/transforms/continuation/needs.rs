@@ -759,7 +759,7 @@ impl Tail<'_, '_> {
 }
 
 /// `const char* const* names`: what the pointers in between are is part of no type that is written again.
-fn has_inner_const(declaration: &str) -> bool {
+pub fn has_inner_const(declaration: &str) -> bool {
     let head = declaration.split('=').next().unwrap_or("");
     let between = head
         .find('*')
@@ -769,7 +769,7 @@ fn has_inner_const(declaration: &str) -> bool {
 }
 
 /// Whether a member function or a user's operator gets a variable, which may keep its address: `cursor.bind(x)`, `*holder = x`.
-fn lends_objects(db: &dyn Db, file: SourceFile, body: &Body) -> bool {
+pub fn lends_objects(db: &dyn Db, file: SourceFile, body: &Body) -> bool {
     let is_variable = |e: ExprId| part_of(body, e).is_some_and(|b| body.binding(b).ty.pointers == 0);
     let is_object = |e: ExprId| {
         part_of(body, e).is_some_and(|b| body.binding(b).ty.pointers == 0 && !is_plain_type(&body.binding(b).ty.base))
@@ -795,7 +795,7 @@ fn lends_objects(db: &dyn Db, file: SourceFile, body: &Body) -> bool {
 
 /// Whether a variable is given what a call gives, or a field of an object here: an array in it is its address, and so may be what a member
 /// function gives. It may get it from another variable.
-fn made_of_fields_or_calls(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
+pub fn made_of_fields_or_calls(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
     let mut seen = BTreeSet::from([binding]);
     let mut todo = vec![binding];
     while let Some(binding) = todo.pop() {
