@@ -22,6 +22,8 @@ pub struct CreatedStream {
     pub other: Option<ExprId>,
     /// The launch may go into the same stream again: it is repeated, and the stream isn't created anew each time.
     pub shared_by_iterations: bool,
+    /// It is created anew in each iteration of the innermost loop around the launch.
+    pub each_time: bool,
 }
 
 /// Looks at all uses of a created stream. `in_turn`: other launches of the function, by index, that may go into it, too.
@@ -40,6 +42,7 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId, in_turn: &[u32]) -> C
         destroy: Vec::new(),
         other: None,
         shared_by_iterations: false,
+        each_time: false,
     };
     for (index, expr) in body.exprs.iter().enumerate() {
         let id = ExprId(index as u32);
@@ -117,7 +120,8 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId, in_turn: &[u32]) -> C
             found.declaration = Some(StmtId(index as u32));
         }
     }
-    found.shared_by_iterations = comes_again(site) && !created_each_time(site, &found.create);
+    found.each_time = created_each_time(site, &found.create);
+    found.shared_by_iterations = comes_again(site) && !found.each_time;
     found
 }
 

@@ -43,16 +43,26 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     }
     let between = between(site, theirs);
     let covered = covers(site, &site.facts.args, &args, between) || covers(site, &theirs.args, &own, between);
-    // The halves of a sort are given to one kernel; two kernels that begin at the same element work on the same ones.
+    // Two grids that begin at the same element work on the same ones. The halves of a sort don't.
     let ordered = waits(site, between) || covered;
     let two_kernels = site.facts.child != theirs.child;
+    // What one kernel looks up, it may look up elsewhere for another launch.
+    let looks_up = |access: &Access<'db>| {
+        let offset = access.offset.as_ref();
+        offset.is_none_or(|offset| {
+            offset
+                .polynomial
+                .symbols()
+                .any(|symbol| matches!(symbol, Symbol::Fresh(_)))
+        })
+    };
     let mut all_args = site.facts.args.iter().chain(&theirs.args);
     let args_stay = all_args.all(|arg| settled(site, arg.expr, between));
     let alike = |mine: &Access<'db>, other: &Access<'db>| {
         // What is named by its argument only is that as long as the argument doesn't change.
         let followed = mine.root != Root::Unknown && other.root != Root::Unknown;
         let alike = || starts_alike(site, (mine, site.facts), (other, theirs));
-        ordered || two_kernels && (followed || args_stay) && alike()
+        ordered || (two_kernels || !looks_up(mine) && !looks_up(other)) && (followed || args_stay) && alike()
     };
     conflict(site, theirs, other, &alike)
 }

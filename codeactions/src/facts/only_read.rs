@@ -68,7 +68,7 @@ fn leaves_object(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     is_pure(db, function) && returns_plain_value(db, function)
 }
 
-/// A number, or nothing.
+/// A number that holds no address, or nothing.
 fn returns_plain_value(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let text = function.text(db);
     let signature = function.signature(db);
@@ -87,6 +87,14 @@ fn returns_plain_value(db: &dyn Db, function: FunctionItem<'_>) -> bool {
         )
     };
     let ty: Vec<&str> = words.into_iter().filter(|word| !of_function(word)).collect();
+    // What an address has room in may be one, as of an array of the object.
+    let has_room = ctype::is_integer(db, function.file(db), &ty.join(" ")) && !is_narrow(&ty);
     let ty = ty.join(" ").replace(" :: ", "::");
-    ty == "void" || is_plain_type(&ty) || ctype::is_integer(db, function.file(db), &ty)
+    ty == "void" || is_plain_type(&ty) && !has_room
+}
+
+/// The words of an integer type of at most 32 bits.
+fn is_narrow(words: &[&str]) -> bool {
+    const NARROW: [&str; 7] = ["bool", "char", "short", "int", "unsigned", "int32_t", "uint32_t"];
+    words.iter().all(|word| NARROW.contains(word) || *word == "signed")
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::dependence::{Access, Dependence, Doubt, Kind, Order, Touch, order};
+use gridfuse_analysis::facts::dependence::{Access, Dependence, Doubt, Kind, Order, Touch, order, own_footprint};
 use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
     LaunchFacts, Launchers, Repeats, Stream, launches, statement_places, stream_of, takes_flat_blocks, who_launches,
 };
+use gridfuse_analysis::hir::flow::control_flow;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::stream_ordered::stream_ordered;
 use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, StmtId, StmtKind};
@@ -199,6 +200,9 @@ fn assumptions(site: &Site<'_>, kept: &[Among], in_turn: &[u32]) -> Vec<Claim> {
             .iter()
             .filter_map(|other| between_iterations(site, *other, "the NULL stream")),
     );
+    if !single {
+        found.extend(of_others_in_turn(site, in_turn, known));
+    }
     found
 }
 
@@ -382,10 +386,46 @@ fn comes_first(site: &Site<'_>, first: &LaunchFacts<'_>, second: &LaunchFacts<'_
     once && !second.in_lambda && first.span.end <= second.span.start
 }
 
-/// Whether each thread that gets to both launches gets to this one first: in each iteration of the loops around both, if there are any.
+/// Whether each thread that gets to both launches gets to this one first: in each iteration of the loops around both, if there are any. Not
+/// where nobody comes from this one to the other, as where the loop is left here.
 pub fn precedes(site: &Site<'_>, other: &LaunchFacts<'_>) -> bool {
     let lambdas = site.facts.in_lambda || other.in_lambda;
-    !lambdas && !jumps(&site.body) && site.facts.span.end <= other.span.start
+    let flow = control_flow(site.db, site.parent);
+    let blocks = (flow.expr_block.get(&site.facts.expr), flow.expr_block.get(&other.expr));
+    let leads = matches!(blocks, (Some(a), Some(b)) if a == b || flow.leads(*a, *b));
+    !lambdas && leads && !jumps(&site.body) && site.facts.span.end <= other.span.start
+}
+
+/// Whether threads of the launching kernel may know of each other where they are, so that what one of them launches is sure to come before what
+/// another one does.
+fn threads_meet(site: &Site<'_>) -> bool {
+    let effects = effects(site.db, site.parent);
+    let met = [
+        &effects.barriers,
+        &effects.warp,
+        &effects.shared,
+        &effects.waits,
+        &effects.fences,
+        &effects.unknown,
+    ];
+    let own = own_footprint(site.db, site.parent);
+    let mut accesses = own.accesses.iter();
+    !effects.asm.is_empty()
+        || met.iter().any(|found| !found.is_empty())
+        || !own.gaps.is_empty()
+        || accesses.any(|access| matches!(access.kind, Kind::Atomic { .. }))
+}
+
+/// What is taken for granted about launches whose order with this one is kept for each thread alone, and that come after it: other threads
+/// may launch theirs before this one, and make sure that they have.
+fn of_others_in_turn(site: &Site<'_>, in_turn: &[u32], known: Option<&Order<'_>>) -> Option<Claim> {
+    let all = launches(site.db, site.parent);
+    let comes_later = |other: u32| all.get(other as usize).is_some_and(|other| precedes(site, other));
+    let others = others_in_order(site, known);
+    let later = others
+        .iter()
+        .filter(|(other, _)| in_turn.contains(other) && comes_later(*other));
+    of_other_threads(site, later).filter(|_| threads_meet(site))
 }
 
 /// Whether the accesses in sight say that the grids of another launch, by index, need the order of the stream with those of this one.
@@ -397,20 +437,19 @@ pub fn depends(site: &Site<'_>, other: u32) -> bool {
 }
 
 /// What is taken for granted about this launch, of which a thread may get to the next one before it has done what another launch, by index,
-/// has in the iteration before, where the order within an iteration is kept: that those are independent. `stream`: what keeps that order.
+/// has in another iteration, where the order within an iteration is kept: that those are independent. `stream`: what keeps that order.
 fn between_iterations(site: &Site<'_>, other: u32, stream: &str) -> Option<Claim> {
     let theirs = launches(site.db, site.parent).get(other as usize)?;
     let loops = |facts: &LaunchFacts<'_>| -> Vec<StmtId> { facts.loops.iter().map(|l| l.stmt).collect() };
     let (own, their_loops) = (loops(site.facts), loops(theirs));
     // Of the innermost loop around both.
     let around = *own.iter().find(|stmt| their_loops.contains(stmt))?;
-    if !precedes(site, theirs) || !comes_again(site) {
+    if !precedes(site, theirs) {
         return None;
     }
     let (child, other_child) = (site.child_name(), name_of(site, other));
     let text = format!(
-        "grids of `{child}` are independent of those of `{other_child}` that one thread launches in other iterations ({stream} runs them in \
-         order)"
+        "grids of `{child}` are independent of those of `{other_child}` that are launched in other iterations ({stream} runs them in order)"
     );
     Some(
         match handed_on_between_iterations(site, other, site.body.stmt(around).span) {
@@ -837,7 +876,7 @@ pub fn shared_stream(
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'_>,
 ) {
-    if created.shared_by_iterations {
+    if !created.each_time {
         let turns = in_turn.iter();
         require(
             turns

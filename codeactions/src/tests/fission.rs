@@ -298,13 +298,13 @@ fn thresholds_and_block_sizes() {
 fn a_second_launch_uses_the_same_function() {
     let text = with_child(
         &child(TREE),
-        "child<<<1, 64>>>(out, begin, count);\n    child<<<2, 64>>>(out, begin, 1);",
+        "child<<<1, 64>>>(out, begin, count);\n    child<<<2, 64>>>(out, begin + count, 1);",
     );
     let first = rewrite(ID, &text);
     let second = first.text().replace("child<<<2, 64>>>", "$0child<<<2, 64>>>");
     let files = [("a.cu", second.as_str()), ("gridfuse.cuh", &*crate::runtime::HEADER)];
     let second = rewrite_files(ID, &files, &[]).unwrap_or_else(|r| panic!("{r:#?}"));
-    second.has(&["child_serial(2, 64, out, begin, 1);"]);
+    second.has(&["child_serial(2, 64, out, begin + count, 1);"]);
     assert_eq!(second.text().matches("void child_serial").count(), 1);
 }
 
@@ -488,4 +488,48 @@ fn a_users_min_is_called_once() {
     assert!(!split(body, launch).text().contains("int low[32];"));
     let own = "__device__ int limit;\n__device__ int min(int a, int b) { return a < b ? a + limit : b + limit; }\n";
     rewrite(ID, &with_child(&format!("{own}{}", child(body)), launch)).has(&["int low[32];"]);
+}
+
+/// What stands in the body is moved about as text, and a macro's use is one text.
+#[test]
+fn macros_that_hide_where_threads_leave_or_wait() {
+    let with = |defines: &str, body: &str| {
+        format!(
+            "{defines}\n{}",
+            with_child(&child(body), "child<<<1, 64>>>(out, begin, count);")
+        )
+    };
+    let body = |first: &str| {
+        format!(
+            "    __shared__ int sums[64];\n    {first}\n    sums[threadIdx.x] = out[threadIdx.x];\n    __syncthreads();\n    out[begin] = sums[0];\n"
+        )
+    };
+    for (defines, first) in [
+        ("#define BAIL(c) if (c) return", "BAIL(threadIdx.x >= count);"),
+        (
+            "#define BAIL(c) do { if (c) return; } while (0)",
+            "BAIL(threadIdx.x >= count);",
+        ),
+        (
+            "#define PUBLISH(v) { sums[threadIdx.x] = v; __syncthreads(); }",
+            "PUBLISH(3);",
+        ),
+        ("#define STEP __syncthreads(); ++count", "STEP;"),
+        ("#define TWICE(x) ++x; ++x", "TWICE(count);"),
+        ("#define WAIT_IF(c) if (c) __syncthreads()", "WAIT_IF(count > 3);"),
+    ] {
+        refuses(ID, &with(defines, &body(first)), "write out what it stands for");
+    }
+    rewrite(ID, &with("#define WAIT __syncthreads()", &body("WAIT;")));
+    rewrite(ID, &with("#define ADD(x) x += 2", &body("ADD(out[begin + 1]);")));
+}
+
+#[test]
+fn references_and_sizes_that_stay_behind() {
+    let with = |body: &str| with_child(&child(body), "child<<<1, 64>>>(out, begin, count);");
+    let reference =
+        "    int mine = out[threadIdx.x], &slot = out[begin + threadIdx.x];\n    __syncthreads();\n    slot = mine;\n";
+    refuses(ID, &with(reference), "declares a reference and another variable");
+    let size = "    constexpr int K = 4;\n    int all[K];\n    all[0] = out[threadIdx.x];\n    __syncthreads();\n    out[begin + threadIdx.x] = all[0];\n";
+    refuses(ID, &with(size), "has a size that the kernel declares (`K`)");
 }

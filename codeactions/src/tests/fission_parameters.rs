@@ -189,6 +189,14 @@ fn a_functor_that_is_called() {
         &program("__device__ bool operator()(int a, int b) { return a - b < ++band; }"),
         "a call of `fits`",
     );
+    // Where it is, as a number.
+    refuses(
+        ID,
+        &program(
+            "__device__ unsigned long long operator()(int a, int b) const { return (unsigned long long)this + a - b; }",
+        ),
+        "a call of `fits`",
+    );
 }
 
 /// A child that is a template with a shared array.

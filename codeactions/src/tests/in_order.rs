@@ -117,7 +117,7 @@ fn launches_in_a_stream_of_the_thread() {
     );
     let result = rewrite("aggregate-block", &program("", &looped));
     result.has(&["gridfuse::InOrder in_order(makes, uses);"]);
-    let said = "grids of `make` are independent of those of `use` that one thread launches in other iterations";
+    let said = "grids of `make` are independent of those of `use` that are launched in other iterations";
     assert!(result.assumes.iter().any(|a| a.contains(said)), "{:?}", result.assumes);
     // Something else goes into it.
     let more = format!("{create}{make}    cudaMemsetAsync(sums + v, 0, 4, s);\n{take}{destroy}");
@@ -208,4 +208,54 @@ fn taken_back() {
         let (back, _) = fix("revert", &marked, &[]).unwrap_or_else(|reasons| panic!("{id}: {reasons:?}\n{there}"));
         assert_eq!(back, text.replace("$0", ""), "{id}");
     }
+}
+
+/// Who leaves the loop at the launch that stands first comes to it last.
+#[test]
+fn loops_that_are_left_at_the_first_launch() {
+    let (make, take) = (MAKE.trim_start(), USE.trim_start());
+    for leave in ["break;", "return;"] {
+        let body = format!(
+            "    int k = 0;\n    while (true) {{\n        if (k++ == rounds) {{ {make} {leave} }}\n        {take}    }}\n"
+        );
+        refuses("aggregate-block", &program("", &body), "aren't independent");
+        let stream = "    cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n";
+        let body = format!("{stream}{body}    cudaStreamDestroy(s);\n").replace("32>>>", "32, 0, s>>>");
+        refuses("aggregate-block", &program("", &body), "s");
+    }
+    // Left there now and then.
+    let body = format!(
+        "    for (int k = 0; k < rounds; ++k) {{\n        if (k % 2 == 1) {{ {make} if (n == 7) break; }}\n        {take}    }}\n"
+    );
+    refuses("aggregate-block", &program("", &body), "aren't independent");
+}
+
+/// A thread may know that another one has launched, and the second launch of that one comes before the first one of this one then.
+#[test]
+fn threads_that_meet_between_launches() {
+    let said = "grids of `make` are independent of those of `use` that other threads of a block launch";
+    let named = |body: &str| {
+        let result = rewrite("aggregate-block", &program("", body));
+        result.assumes.iter().any(|a| a.contains(said))
+    };
+    assert!(!named(&format!("{MAKE}{USE}")));
+    assert!(named(&format!("{MAKE}{USE}    __syncthreads();\n")));
+    assert!(named(&format!("    if (v % 2) __syncthreads();\n{MAKE}{USE}")));
+    assert!(named(&format!("{MAKE}{USE}    atomicAdd(&sums[0], 1);\n")));
+}
+
+/// Two launches of one kernel that differ in a number go over the same elements in order; those that look up where they write needn't.
+#[test]
+fn one_kernel_twice() {
+    let before = "__global__ void pass(int* d, int first, int count, int k) { int i = threadIdx.x; if (i < count) d[first + i] = d[first + i] * 3 + k; }\n\
+                  __global__ void scatter(int* d, const int* list, int count) { int i = threadIdx.x; if (i < count) d[list[i]] = d[list[i]] * 3; }";
+    let twice = "    $0pass<<<1, 32>>>(d, first, count, 1);\n    pass<<<1, 32>>>(d, first, count, 2);\n";
+    let wrong = "aren't independent of other grids";
+    for id in ["aggregate-block", "aggregate-grid", "fire-and-forget"] {
+        refuses(id, &program(before, twice), wrong);
+    }
+    let halves = "    $0pass<<<1, 32>>>(d, first, n, 1);\n    pass<<<1, 32>>>(d, first + n, count, 1);\n";
+    rewrite("fire-and-forget", &program(before, halves));
+    let lists = "    $0scatter<<<1, 32>>>(d, row, n);\n    scatter<<<1, 32>>>(d, in, count);\n";
+    rewrite("fire-and-forget", &program(before, lists));
 }

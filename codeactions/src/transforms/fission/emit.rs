@@ -203,13 +203,16 @@ impl Fission<'_, '_> {
             Dynamic::Bytes {
                 all,
                 element: Some(element),
-            } => (all / element).to_string(),
-            Dynamic::Bytes { all, element: None } => format!("{all} / {of_element}"),
+            } => all.div_ceil(element).to_string(),
+            // Other arrays may lie in what is left of it.
+            Dynamic::Bytes { all, element: None } => format!("({all} + {of_element} - 1) / {of_element}"),
             Dynamic::Room { element } => {
                 let room = format!("{} * gridfuse::kSharedPerThread", names.threshold);
                 match element {
                     Some(1) => room,
-                    _ => format!("{room} / {of_element}"),
+                    // What each thread has room for is 8 bytes.
+                    Some(2 | 4 | 8) => format!("{room} / {of_element}"),
+                    _ => format!("({room} + {of_element} - 1) / {of_element}"),
                 }
             }
         }

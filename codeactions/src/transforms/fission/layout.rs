@@ -192,6 +192,19 @@ impl Layout {
             }
             layout.arrays.insert(*binding);
         }
+        // Their declarations go in front, where nothing of the body is declared.
+        for binding in &layout.arrays {
+            let extents = body.binding(*binding).ty.array.iter().flatten();
+            let named = variables(body, &extents.flat_map(|e| all_in_expr(body, *e)).collect::<Vec<_>>());
+            if let Some(size) = named.iter().find(|b| !body.params.contains(b)) {
+                let (array, size) = (&body.binding(*binding).name, &body.binding(*size).name);
+                let text = format!(
+                    "`{array}`, which is used on both sides of a barrier, has a size that the kernel declares (`{size}`); declare it in front of `{}`",
+                    child.name
+                );
+                return Err(reason(text, child.place_of(body.binding(*binding).span)));
+            }
+        }
         Ok(layout)
     }
 
@@ -262,6 +275,34 @@ fn distinct(body: &Body, variables: &BTreeSet<BindingId>) -> bool {
     names.len() == variables.len()
 }
 
+/// What of a child a macro hides that has to be written in another way: where control leaves or waits, or several statements.
+fn hidden_by_macro(child: &Child<'_>, groups: &Groups, stmt: StmtId) -> Option<&'static str> {
+    let body: &Body = &child.body;
+    let begins = |word: &str| child.source(body.stmt(stmt).span).trim_start().starts_with(word);
+    match &body.stmt(stmt).kind {
+        StmtKind::Return(_) if !begins("return") => Some("a `return`"),
+        StmtKind::Break if !begins("break") => Some("a `break`"),
+        StmtKind::Continue if !begins("continue") => Some("a `continue`"),
+        StmtKind::Block(list) => {
+            let mut pairs = list.windows(2);
+            let same = pairs.any(|pair| match pair {
+                [a, b] => body.stmt(*a).span == body.stmt(*b).span,
+                _ => false,
+            });
+            same.then_some("several statements")
+        }
+        _ if is_barrier(body, stmt) || groups.is_sync(body, stmt) => {
+            // Out of one that stands for it alone it is as good as written.
+            let own = body.stmt(stmt).span;
+            let all = (0..body.stmts.len() as u32).map(StmtId);
+            let mut others = all.filter(|other| *other != stmt && body.stmt(*other).span == own);
+            let around = others.any(|other| !matches!(body.stmt(other).kind, StmtKind::Block(_) | StmtKind::Empty));
+            around.then_some("a barrier and more")
+        }
+        _ => None,
+    }
+}
+
 /// Whether a statement is what something was found in.
 type Fits<'a> = &'a dyn Fn(StmtId) -> bool;
 
@@ -278,7 +319,19 @@ fn refusals(child: &Child<'_>, groups: &Groups, effects: &Effects) -> Vec<Reason
     let top = parts(body, root_stmt).0;
     for stmt in &stmts {
         let statement = body.stmt(*stmt);
+        if let Some(hidden) = hidden_by_macro(child, groups, *stmt) {
+            refuse(
+                format!("a macro stands for {hidden} of `{name}`; write out what it stands for"),
+                statement.span,
+            );
+        }
         match &statement.kind {
+            StmtKind::Decl(decls) if decls.len() > 1 && decls.iter().any(|d| body.binding(d.binding).ty.reference) => {
+                refuse(
+                    format!("`{name}` declares a reference and another variable in one statement"),
+                    statement.span,
+                );
+            }
             StmtKind::Goto(_) | StmtKind::Label(..) => {
                 refuse(format!("`{name}` jumps with `goto`"), statement.span);
             }

@@ -128,9 +128,7 @@ fn runtime(name: &str) -> Option<String> {
             "It has to stay where all threads of the block pass. The first template argument is the granularity, the second the \
              kernel that runs the collected launches."
         }
-        "InOrder" => {
-            "It has to stand right after the two aggregators: it is destroyed first, and launches for both."
-        }
+        "InOrder" => "It has to stand right after the two aggregators: it is destroyed first, and launches for both.",
         _ => return Some(out),
     };
     out.push_str(&format!("\n{change}\n"));
