@@ -501,7 +501,7 @@ fn macros_that_hide_where_threads_leave_or_wait() {
     };
     let body = |first: &str| {
         format!(
-            "    __shared__ int sums[64];\n    {first}\n    sums[threadIdx.x] = out[threadIdx.x];\n    __syncthreads();\n    out[begin] = sums[0];\n"
+            "    __shared__ int sums[64];\n    int rounds = begin;\n    {first}\n    sums[threadIdx.x] = out[threadIdx.x];\n    __syncthreads();\n    out[begin] = sums[0] + rounds;\n"
         )
     };
     for (defines, first) in [
@@ -514,8 +514,8 @@ fn macros_that_hide_where_threads_leave_or_wait() {
             "#define PUBLISH(v) { sums[threadIdx.x] = v; __syncthreads(); }",
             "PUBLISH(3);",
         ),
-        ("#define STEP __syncthreads(); ++count", "STEP;"),
-        ("#define TWICE(x) ++x; ++x", "TWICE(count);"),
+        ("#define STEP __syncthreads(); ++rounds", "STEP;"),
+        ("#define TWICE(x) ++x; ++x", "TWICE(rounds);"),
         ("#define WAIT_IF(c) if (c) __syncthreads()", "WAIT_IF(count > 3);"),
     ] {
         refuses(ID, &with(defines, &body(first)), "write out what it stands for");

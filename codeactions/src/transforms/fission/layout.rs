@@ -286,7 +286,7 @@ fn hidden_by_macro(child: &Child<'_>, groups: &Groups, stmt: StmtId) -> Option<&
         StmtKind::Block(list) => {
             let mut pairs = list.windows(2);
             let same = pairs.any(|pair| match pair {
-                [a, b] => body.stmt(*a).span == body.stmt(*b).span,
+                [a, b] => body.stmt(*b).span.start < body.stmt(*a).span.end,
                 _ => false,
             });
             same.then_some("several statements")
@@ -295,7 +295,7 @@ fn hidden_by_macro(child: &Child<'_>, groups: &Groups, stmt: StmtId) -> Option<&
             // Out of one that stands for it alone it is as good as written.
             let own = body.stmt(stmt).span;
             let all = (0..body.stmts.len() as u32).map(StmtId);
-            let mut others = all.filter(|other| *other != stmt && body.stmt(*other).span == own);
+            let mut others = all.filter(|other| *other != stmt && body.stmt(*other).span.start == own.start);
             let around = others.any(|other| !matches!(body.stmt(other).kind, StmtKind::Block(_) | StmtKind::Empty));
             around.then_some("a barrier and more")
         }
