@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Two launches of a thread whose order counts: the second grid reads what the first has written.
-// Each is collected by an Aggregator of its own, and an InOrder behind them keeps their order:
+// Each is collected by an Aggregator of its own, and an InOrder declared after them keeps their order:
 //
 //     gridfuse::Aggregator<gridfuse::PerBlock, rank_aggregated> ranks(arena, in, rank);
 //     gridfuse::Aggregator<gridfuse::PerBlock, scatter_aggregated> scatters(arena, in, rank, out);

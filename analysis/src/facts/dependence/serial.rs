@@ -353,6 +353,16 @@ impl<'db> LoopMemory<'db> {
         let known = flow.expr_block.contains_key(&cond);
         let outside = |e: &ExprId| !self.span.contains(body.expr(*e).span);
         let again = later.iter().any(outside) || !known;
+        // A later round of a loop around this one evaluates its head anew.
+        let init = match body.stmt(self.stmt).kind {
+            StmtKind::For { init: Some(init), .. } => Some(body.stmt(init).span),
+            _ => None,
+        };
+        let head = |e: ExprId| {
+            let span = body.expr(e).span;
+            known && body.expr(cond).span.contains(span) || init.is_some_and(|init| init.contains(span))
+        };
+        let of_head = |e: ExprId| again && head(e);
         let behind: BTreeSet<ExprId> = forward.union(&later).copied().filter(outside).collect();
         let follows = |at: Option<ExprId>, span: Span| match at {
             Some(at) if known && flow.expr_block.contains_key(&at) => behind.contains(&at),
@@ -361,7 +371,8 @@ impl<'db> LoopMemory<'db> {
         let gap = self.own.gaps.iter().find(|gap| {
             let own = gap.function == function && !gap.whole;
             let span = if own { gap.span } else { Span::new(0, u32::MAX) };
-            !gap.at.is_some_and(|at| self.span.contains(body.expr(at).span)) && follows(gap.at, span)
+            let inside = |at: ExprId| self.span.contains(body.expr(at).span) && !of_head(at);
+            !gap.at.is_some_and(inside) && (follows(gap.at, span) || gap.at.is_some_and(of_head))
         });
         let executions = Executions::Grid;
         let mut ranges = self.own.ranges.clone();
@@ -369,8 +380,8 @@ impl<'db> LoopMemory<'db> {
         let comparison = Comparison::new(db, function, &executions, [&ranges, &ranges]);
         let mut found = Vec::new();
         for ours in &self.own.accesses {
-            let outside = !self.span.contains(body.expr(ours.at).span);
-            if !outside || !follows(Some(ours.at), ours.span) || matches!(ours.root, Root::Object(_)) {
+            let outside = !self.span.contains(body.expr(ours.at).span) && follows(Some(ours.at), ours.span);
+            if !(outside || of_head(ours.at)) || matches!(ours.root, Root::Object(_)) {
                 continue;
             }
             for theirs in self.inside().filter(|a| !matches!(a.root, Root::Object(_))) {
@@ -393,7 +404,7 @@ impl<'db> LoopMemory<'db> {
         let atomic = |access: &Access<'db>| matches!(access.kind, Kind::Atomic { .. });
         let plain = |access: &Access<'db>| matches!(access.kind, Kind::Read | Kind::Write(None));
         let sort = if atomic(one) && atomic(other) {
-            match self.sums(one) && self.sums(other) {
+            match self.sums(one) && self.sums(other) && one.width == other.width {
                 true => Sort::Sums,
                 false => Sort::Atomics,
             }

@@ -13,7 +13,7 @@ use gridfuse_analysis::facts::left_behind::{may_leave, may_take};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::resolve::{is_made_by_macros, launch_sites_of};
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
-use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtKind};
+use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use super::SerialLoop;
 use crate::api::assumption;
@@ -281,6 +281,7 @@ fn refuse_around(serial: &SerialLoop<'_>, refusals: &mut Refusals) {
             && function.start <= place.range.start
             && place.range.end <= serial.here().range.start
             && serial.outer.is_empty()
+            && is_passed_by_all(serial, place)
     };
     let orders = all.barriers.iter().chain(&all.warp).chain(&all.fences);
     for found in orders.filter(|found| !before(found.place)) {
@@ -306,6 +307,15 @@ fn refuse_around(serial: &SerialLoop<'_>, refusals: &mut Refusals) {
             Some(function.name_place()),
         );
     }
+}
+
+/// Whether all threads that come to the loop pass this place, which stands in front of it: in no branch and no loop. Threads in another branch
+/// may wait there for those of the loop to leave.
+fn is_passed_by_all(serial: &SerialLoop<'_>, place: FileRange) -> bool {
+    let body = &*serial.function.body;
+    let statements = || (0..body.stmts.len() as u32).map(StmtId);
+    let mut around = statements().filter(|s| serial.function.place(body.stmt(*s).span).range.contains(place.range));
+    around.all(|s| matches!(body.stmt(s).kind, StmtKind::Block(_) | StmtKind::Expr(_)))
 }
 
 /// What two iterations have to do with each other.

@@ -345,6 +345,19 @@ fn pragma_in_front(serial: &SerialLoop<'_>) -> Result<u32, Ineligible> {
     let before = text.get(..start as usize).unwrap_or("").trim_end();
     let line = style::line_start(before, before.len());
     let above = before.get(line..).unwrap_or("").trim();
+    // A comment may stand between.
+    let is_comment = |line: &str| line.starts_with("//") || line.starts_with("/*") || line.ends_with("*/");
+    let code_above = before
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty() && !is_comment(line));
+    if is_comment(above) && code_above.is_some_and(|line| line.starts_with('#')) {
+        return Err(refuse(
+            "a comment stands between a directive and the loop",
+            Some(serial.here()),
+        ));
+    }
     let Some(directive) = above.strip_prefix('#') else {
         if above.contains("_Pragma") || above.contains("[[") {
             return Err(refuse(

@@ -84,10 +84,26 @@ pub(super) fn collect<'db>(
     used.retain(|b, _| *b != head.counter && !declared_inside(*b));
     let mut needs = Needs::default();
     let mut bytes = 0;
+    // Where the compiler wants constants beside sizes.
+    let words = lex::code_words(serial.source(inner));
+    let wants_constants = words.iter().any(|word| {
+        matches!(
+            *word,
+            "case" | "constexpr" | "static_assert" | "alignas" | "__align__" | "enum" | "template"
+        )
+    });
+    if let Some(directive) = directive_in(serial.source(inner)) {
+        refusals.add(
+            format!("`{directive}` in the loop may name what another kernel doesn't have"),
+            Some(serial.here()),
+        );
+    }
     for (binding, span) in &used {
         if let Some(declaration) = constant(serial, *binding) {
             needs.constants.push((*binding, declaration));
-        } else if in_sizes.contains(binding) && is_constant(serial, *binding) {
+        } else if in_sizes.contains(binding) && !body.params.contains(binding)
+            || wants_constants && is_constant(serial, *binding)
+        {
             refusals.add(
                 format!(
                     "`{}` has to be a constant here, and can't be declared again in another kernel",
@@ -121,14 +137,40 @@ pub(super) fn collect<'db>(
         StmtKind::Block(stmts) => stmts.clone(),
         _ => Vec::new(),
     };
+    // The bounds are handed over, too.
+    let head_exprs = [head.first, head.limit].into_iter().flat_map(|e| all_in_expr(body, e));
+    let of_head: Vec<BindingId> = head_exprs
+        .filter_map(|e| match body.expr(e).kind {
+            ExprKind::Name(Name::Local(binding)) => Some(binding),
+            _ => None,
+        })
+        .collect();
     needs.clashes = directly.iter().any(|stmt| match &body.stmt(*stmt).kind {
         StmtKind::Decl(decls) => decls.iter().any(|d| {
             used.keys()
+                .chain(&of_head)
                 .any(|b| body.binding(*b).name == body.binding(d.binding).name)
         }),
         _ => false,
     });
     needs
+}
+
+/// A directive in the text of a loop, but for `#pragma unroll` with a number or nothing.
+fn directive_in(text: &str) -> Option<&str> {
+    let directives = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with('#') || line.contains("_Pragma"));
+    let mut named = directives.filter(|line| {
+        let words: Vec<&str> = line.trim_start_matches('#').split_whitespace().collect();
+        match words.as_slice() {
+            ["pragma", "unroll" | "nounroll"] => false,
+            ["pragma", "unroll", count] => !count.bytes().all(|b| b.is_ascii_digit()),
+            _ => true,
+        }
+    });
+    named.next()
 }
 
 /// The declaration of a constant that is made of literals alone: `const int k = 4;`

@@ -16,7 +16,8 @@ use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body, parameters};
 
 use super::memory::is_number;
-use super::{Reason, reason};
+use super::reasons::reason;
+use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;

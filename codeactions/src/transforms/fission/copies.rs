@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::hir::{BindingId, Body};
 
-use super::layout::unknown_use;
-use super::{Reason, reason};
+use super::reasons::reason;
+use super::unknown_use::unknown_use;
+use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::ctype;

@@ -6,17 +6,18 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::callee::library_called;
 use gridfuse_analysis::facts::effects::{Effects, Found};
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
-use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands, parts};
 use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, Type};
 
 use super::copies::{self, Copies, Copy};
 use super::groups::Groups;
+use super::reasons::reason;
 use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};
-use super::{Reason, reason};
+use super::unknown_use::unknown_use;
+use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::edit::names::words_with_macros;
-use crate::facts::calls::{self, is_plain_type};
+use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
 use crate::facts::pure;
 use crate::facts::unlowered::named_unlowered;
@@ -707,53 +708,6 @@ pub fn returns(body: &Body, stmt: StmtId) -> bool {
     all_stmts(body, stmt)
         .into_iter()
         .any(|s| matches!(body.stmt(s).kind, StmtKind::Return(_)))
-}
-
-/// A place where a variable's name stands for something that isn't known to be that variable, so that the name can't be replaced.
-pub(super) fn unknown_use(child: &Child<'_>, binding: BindingId) -> Option<Span> {
-    let body: &Body = &child.body;
-    let variable = body.binding(binding);
-    let same_name = body.bindings.iter().filter(|b| b.name == variable.name).count();
-    if same_name != 1 {
-        return Some(variable.span);
-    }
-    let mut known = BTreeSet::from([variable.span.start]);
-    for expr in &body.exprs {
-        if let ExprKind::Name(Name::Local(b)) = expr.kind
-            && b == binding
-        {
-            if expr.from_macro {
-                return Some(expr.span);
-            }
-            known.insert(expr.span.start);
-        }
-    }
-    let whole = child.item.body_span(child.db);
-    let text = child.source(whole);
-    let tokens = lex::code_tokens(text);
-    let names = visible_names(child.db, child.file);
-    for (index, token) in tokens.iter().enumerate() {
-        let word = token.text(text);
-        let span = Span::new(whole.start + token.start as u32, whole.start + token.end as u32);
-        let before = |n: usize| {
-            index
-                .checked_sub(n)
-                .and_then(|i| tokens.get(i))
-                .map_or("", |t| t.text(text))
-        };
-        let member = before(1) == "." || before(1) == ">" && before(2) == "-";
-        if word == variable.name && !member && !known.contains(&span.start) {
-            return Some(span);
-        }
-        // A macro whose replacement names the variable.
-        let mentions = |item: &gridfuse_analysis::base::preprocess::MacroItem| {
-            lex::identifiers(&item.body).any(|w| w == variable.name || names.macros.contains_key(w))
-        };
-        if names.macros.get(word).is_some_and(mentions) && !calls::is_keyword(word) {
-            return Some(span);
-        }
-    }
-    None
 }
 
 /// The variables that a statement or an expression in a region names.

@@ -4,8 +4,10 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::constant_value;
 use gridfuse_analysis::hir::{BinOp, Binding, BindingId, Body, ExprId, ExprKind, Name, Storage, Type};
 
+use super::BlockThreads;
 use super::layout::Layout;
-use super::{BlockThreads, Reason, reason};
+use super::reasons::reason;
+use crate::api::refusal::Reason;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::ctype::is_integer;

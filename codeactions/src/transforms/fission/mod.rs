@@ -14,8 +14,10 @@ mod emit;
 mod groups;
 mod layout;
 mod memory;
+mod reasons;
 pub mod structure;
 mod text;
+mod unknown_use;
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
@@ -31,6 +33,7 @@ pub use memory::{Told, constant_bytes};
 
 use layout::Layout;
 use memory::{Dynamic, Sizes};
+use reasons::reason;
 
 /// A child that can be split at its barriers.
 pub struct Fission<'a, 'db> {
@@ -111,13 +114,6 @@ impl Fission<'_, '_> {
             ),
             place: Some(self.child.place_of(first.span)),
         }))
-    }
-}
-
-fn reason(text: impl Into<String>, place: FileRange) -> Reason {
-    Reason {
-        text: text.into(),
-        place: Some(place),
     }
 }
 

@@ -13,7 +13,8 @@ use gridfuse_analysis::hir::{
 };
 
 use super::groups::Groups;
-use super::{Reason, reason};
+use super::reasons::reason;
+use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
