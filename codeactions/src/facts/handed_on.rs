@@ -58,11 +58,14 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
     };
     let mut all_args = site.facts.args.iter().chain(&theirs.args);
     let args_stay = all_args.all(|arg| settled(site, arg.expr, between));
+    // What a recursive kernel does by itself is said in its own terms, not in those of its launches.
+    let own_terms = site.facts.recursive || theirs.recursive;
     let alike = |mine: &Access<'db>, other: &Access<'db>| {
         // What is named by its argument only is that as long as the argument doesn't change.
         let followed = mine.root != Root::Unknown && other.root != Root::Unknown;
-        let alike = || starts_alike(site, (mine, site.facts), (other, theirs));
-        ordered || (two_kernels || !looks_up(mine) && !looks_up(other)) && (followed || args_stay) && alike()
+        let compared = !own_terms && (followed || args_stay);
+        let same_ones = two_kernels || !looks_up(mine) && !looks_up(other);
+        ordered || compared && same_ones && starts_alike(site, (mine, site.facts), (other, theirs))
     };
     conflict(site, theirs, other, &alike)
 }

@@ -367,3 +367,97 @@ fn the_launch_is_optimized_as_well() {
     let reasons = both(&row("out[v] = e;")).err().unwrap_or_default();
     assert!(reasons.iter().any(|r| r.contains("depends on others")), "{reasons:#?}");
 }
+
+/// A later round of a loop around it reads the first value and the limit while the grids of earlier rounds may not have run.
+#[test]
+fn heads_that_later_rounds_read_anew() {
+    let front =
+        "__global__ void levels(int* count, int* out, int n) {\n    for (int level = 0; level < n; ++level)\n        ";
+    for (head, body) in [
+        (
+            "for (int i = 0; i < count[level]; ++i)",
+            "atomicAdd(&count[level + 1], 1);",
+        ),
+        (
+            "for (int i = count[level]; i < n; ++i)",
+            "atomicAdd(&count[level + 1], 1);",
+        ),
+    ] {
+        refused(&format!("{front}$0{head} {body}\n}}\n"), "in a later round around it");
+    }
+    let other = format!("{front}$0for (int i = 0; i < n; ++i) atomicAdd(&out[level], 1);\n}}\n");
+    fix(ID, &other, &[]).unwrap_or_else(|reasons| panic!("{reasons:#?}"));
+}
+
+/// Threads that wait at a barrier in another branch go on when those of the loop have left.
+#[test]
+fn barriers_in_other_branches() {
+    let with = |barrier: &str| {
+        kernel(&format!(
+            "{barrier}\n    $0for (int e = row[v]; e < row[v + 1]; ++e) atomicAdd(&out[col[e]], 1);"
+        ))
+    };
+    refused(
+        &with("if (threadIdx.x < 32) { __syncthreads(); out[v] += out[v + 1]; return; }"),
+        "threads may count on what the loop has done",
+    );
+    fix(ID, &with("__syncthreads();"), &[]).unwrap_or_else(|reasons| panic!("{reasons:#?}"));
+}
+
+#[test]
+fn what_has_to_be_a_constant_in_the_child() {
+    let row = |front: &str, body: &str| {
+        beside(
+            "template <int N> __device__ int times(int x) { return N * x; }\n__device__ constexpr int twice(int n) { return 2 * n; }\n",
+            &format!(
+                "{front}\n    $0for (int e = row[v]; e < row[v + 1]; ++e) {{ {body} atomicAdd(&out[col[e]], 1); }}"
+            ),
+        )
+    };
+    for (front, body) in [
+        (
+            "const int W = twice(4);",
+            "int b[W]; b[0] = e; atomicAdd(&out[b[0]], 1);",
+        ),
+        (
+            "const int W = sizeof(float4) / sizeof(float);",
+            "int b[W]; b[0] = e; atomicAdd(&out[b[0]], 1);",
+        ),
+        (
+            "const int lo = 2, hi = 5;",
+            "switch (e) { case lo: continue; case hi: break; default: break; }",
+        ),
+        (
+            "const int d = 2, f = 3;",
+            "constexpr int m = d + 1; atomicAdd(&out[m], f);",
+        ),
+    ] {
+        refused(&row(front, body), "has to be a constant here");
+    }
+    refused(
+        &row(
+            "",
+            "\n#pragma unroll v\n    for (int k = 0; k < 3; ++k) atomicAdd(&out[k], 1);\n",
+        ),
+        "may name what another kernel",
+    );
+    refused(
+        &kernel("#pragma unroll 4\n    // of a row\n    $0for (int e = row[v]; e < row[v + 1]; ++e) atomicAdd(&out[col[e]], 1);")
+            .replace("    #pragma", "#pragma"),
+        "a comment stands between",
+    );
+}
+
+/// What the body declares by the name of a bound stands in braces of its own.
+#[test]
+fn names_of_bounds_that_the_body_declares() {
+    let text = kernel(
+        "int first = row[v], last = row[v + 1];\n    $0for (int e = first; e < last; ++e) { int first = col[e]; atomicAdd(&out[first], 1); }",
+    );
+    let (new, _) = fix(ID, &text, &[]).unwrap_or_else(|reasons| panic!("{reasons:#?}"));
+    let squeezed: String = new.split_whitespace().collect();
+    assert!(
+        squeezed.contains("{intfirst=col[e];atomicAdd(&out[first],1);}"),
+        "{new}"
+    );
+}

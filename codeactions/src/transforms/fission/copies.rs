@@ -18,11 +18,11 @@ use crate::facts::sizes::size_of_name;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copy {
     /// All threads of a block change it alike: there is one for the block.
-    OfBlock,
+    Block,
     /// In an array, with an element for each thread.
-    OfThreads,
+    Threads,
     /// In the loop over the threads: between two barriers nobody else needs it.
-    OfRegion,
+    Region,
 }
 
 /// The copies by parameter.

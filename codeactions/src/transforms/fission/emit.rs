@@ -238,19 +238,19 @@ impl Fission<'_, '_> {
                 .filter(move |(_, copy)| **copy == wanted)
                 .map(|(param, _)| *param)
         };
-        for param in of(Copy::OfBlock) {
+        for param in of(Copy::Block) {
             out.line(2, &self.copy(param));
         }
-        if of(Copy::OfThreads).next().is_none() {
+        if of(Copy::Threads).next().is_none() {
             return;
         }
-        for param in of(Copy::OfThreads) {
+        for param in of(Copy::Threads) {
             let line = self.array(param, names);
             out.line(2, &line);
         }
         let parameters = format!("{}, unsigned {}", out.objects.parameter("threadIdx"), out.thread);
         out.line(2, &format!("gridfuse::for_each_thread(blockDim, [&]({parameters}) {{"));
-        for param in of(Copy::OfThreads) {
+        for param in of(Copy::Threads) {
             let name = &self.body().binding(param).name;
             out.line(3, &format!("{name}[{}] = {};", out.thread, given(self.child, param)));
         }
@@ -394,7 +394,7 @@ impl Fission<'_, '_> {
         let tabs = "\t".repeat(level + 1);
         let mut code = String::new();
         let used = names_of(body, stmts);
-        for (param, _) in { self.layout.copies.iter() }.filter(|(b, c)| **c == Copy::OfRegion && used.contains(b)) {
+        for (param, _) in { self.layout.copies.iter() }.filter(|(b, c)| **c == Copy::Region && used.contains(b)) {
             code.push_str(&format!("{tabs}{}\n", self.copy(*param)));
         }
         for binding in &front {

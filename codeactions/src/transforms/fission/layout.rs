@@ -107,7 +107,7 @@ impl Layout {
             crossing.retain(|b| !groups.variables.contains(b));
             crossing.extend(
                 { copies.iter() }
-                    .filter(|(_, copy)| **copy == Copy::OfThreads)
+                    .filter(|(_, copy)| **copy == Copy::Threads)
                     .map(|(b, _)| *b),
             );
             let mut crossing = with_pointed_at(child, &regions, crossing);
@@ -555,9 +555,9 @@ fn copies(regions: &[Region], changed: &BTreeSet<BindingId>, block: &BTreeSet<Bi
         let mut uses = regions.iter().filter(|region| region.uses.contains(param));
         let (first, second) = (uses.next(), uses.next());
         let copy = match (first, second) {
-            _ if block.contains(param) => Copy::OfBlock,
-            (Some(only), None) if !only.repeated => Copy::OfRegion,
-            _ => Copy::OfThreads,
+            _ if block.contains(param) => Copy::Block,
+            (Some(only), None) if !only.repeated => Copy::Region,
+            _ => Copy::Threads,
         };
         (*param, copy)
     };
