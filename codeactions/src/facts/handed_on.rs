@@ -71,18 +71,35 @@ pub fn handed_on<'db>(site: &Site<'db>, other: u32) -> Option<Dependence<'db>> {
 }
 
 /// The same for grids that one thread launches in different iterations of a loop around both launches, unless each iteration begins
-/// elsewhere, at the same element for both of them.
+/// elsewhere, at the same element for both of them. `around`: the innermost loop around both.
 pub fn handed_on_between_iterations<'db>(site: &Site<'db>, other: u32, around: Span) -> Option<Dependence<'db>> {
     let theirs = launches(site.db, site.parent).get(other as usize)?;
     if let Some(led) = led_elsewhere(site, theirs) {
         return Some(led);
     }
+    // Each loop around both, from the innermost one on: what an inner one counts comes again in the next round of an outer one.
+    let shared = site
+        .facts
+        .loops
+        .iter()
+        .filter(|l| theirs.loops.iter().any(|other| other.stmt == l.stmt));
+    let spans: Vec<Span> = shared
+        .map(|l| site.body.stmt(l.stmt).span)
+        .filter(|span| span.contains(around))
+        .collect();
+    let place = |symbol: &Symbol| match symbol {
+        Symbol::Opaque(expr) => Some(site.body.expr(*expr).span),
+        Symbol::Variable(binding) => Some(site.body.binding(*binding).decl_span),
+        _ => None,
+    };
     let of_iteration = |access: &Access<'db>| {
         let symbols = start(access).into_iter().flatten().flat_map(|(symbols, _)| symbols);
-        symbols.into_iter().any(|symbol| match symbol {
-            Symbol::Opaque(expr) => around.contains(site.body.expr(expr).span),
-            Symbol::Variable(binding) => around.contains(site.body.binding(binding).decl_span),
-            _ => false,
+        let places: Vec<Span> = symbols.filter_map(|symbol| place(&symbol)).collect();
+        spans.iter().enumerate().all(|(depth, span)| {
+            let inner = depth.checked_sub(1).and_then(|inner| spans.get(inner));
+            places
+                .iter()
+                .any(|place| span.contains(*place) && !inner.is_some_and(|inner| inner.contains(*place)))
         })
     };
     conflict(site, theirs, other, &|mine, other| {

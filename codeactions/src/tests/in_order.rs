@@ -210,6 +210,24 @@ fn taken_back() {
     }
 }
 
+/// What the inner loop counts comes again in the next round of the outer one.
+#[test]
+fn rounds_of_an_outer_loop() {
+    let body = format!("{MAKE}{USE}").replace("first", "at");
+    let both = |at: &str| {
+        format!(
+            "    for (int r = 0; r < rounds; ++r)\n    for (int k = 0; k < n; ++k) {{\n    int at = {at};\n{body}    }}\n"
+        )
+    };
+    refuses(
+        "aggregate-block",
+        &program("", &both("first + k * count")),
+        "aren't independent",
+    );
+    let apart = rewrite("aggregate-block", &program("", &both("first + (r * n + k) * count")));
+    apart.has(&["gridfuse::InOrder in_order(makes, uses);"]);
+}
+
 /// Who leaves the loop at the launch that stands first comes to it last.
 #[test]
 fn loops_that_are_left_at_the_first_launch() {
