@@ -20,6 +20,7 @@
 #include "gridfuse/direct_launches.cuh"
 #include "gridfuse/granularity.cuh"
 #include "gridfuse/grid.cuh"
+#include "gridfuse/grid_view.cuh"
 #include "gridfuse/in_order.cuh"
 #include "gridfuse/lately.cuh"
 #include "gridfuse/launchpad.cuh"

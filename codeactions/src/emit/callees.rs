@@ -13,6 +13,7 @@ use crate::edit::style::{self, Style};
 use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
 use crate::facts::copied::{Copied, CopiedCall, Copies, copies};
+use crate::facts::grid_views::VIEW;
 use crate::facts::movable::Form;
 
 /// What the comment above a copy says behind the function's name.
@@ -74,6 +75,14 @@ pub fn copy<'db>(edit: &mut EditBuilder<'db>, child: &Child<'db>, form: Form, ke
             let file = child.file;
             edit.replace(FileRange { file, range }, text);
         }
+    }
+    for range in found.viewed {
+        let code = format!(
+            "{VIEW}({}, threadIdx, blockIdx, gridDim, blockDim)",
+            range.text(&child.text)
+        );
+        let file = child.file;
+        edit.replace(FileRange { file, range }, code);
     }
 }
 

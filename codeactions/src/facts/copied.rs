@@ -21,6 +21,7 @@ use crate::edit::lex::{self, TokenKind};
 use crate::edit::names::words_with_macros;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
+use crate::facts::grid_views::GridViews;
 use crate::facts::movable::{Form, friend_declaration, shut_out};
 use crate::facts::site::function_around;
 use crate::runtime::is_header;
@@ -59,6 +60,8 @@ pub struct Copies<'db> {
     pub functions: Vec<Copied<'db>>,
     /// Their calls.
     pub calls: Vec<CopiedCall>,
+    /// Grids in the body whose numbers the built-in variables say, see [`GridViews`].
+    pub viewed: Vec<TextRange>,
 }
 
 /// A function that would have to be copied and can't be.
@@ -97,6 +100,7 @@ pub fn copies<'db>(
     let foreign: Vec<&'static str> = taken(form).iter().copied().filter(|b| !kept.contains(b)).collect();
     let mut reads: HashMap<FunctionItem<'db>, (BTreeSet<usize>, FileRange)> = HashMap::new();
     let mut lost = Vec::new();
+    let mut views = None;
     for (builtin, callee, place) in &effects.builtins_in_callees {
         let index = BUILTINS.iter().position(|b| b == builtin).unwrap_or(0);
         // What a function of CUDA's reads (a cooperative group: which thread this is) no copy can be told.
@@ -112,18 +116,31 @@ pub fn copies<'db>(
                     .0
                     .insert(index);
             }
-            None => lost.push(NotCopied {
-                callee: callee.clone(),
-                reads: vec![builtin],
-                itself: true,
-                why: None,
-                place: *place,
-            }),
+            None => {
+                let views = views.get_or_insert_with(|| match child.outlined {
+                    None => GridViews::of(child),
+                    Some(_) => GridViews::default(),
+                });
+                if !views.answer(child, *place) {
+                    lost.push(NotCopied {
+                        callee: callee.clone(),
+                        reads: vec![builtin],
+                        itself: true,
+                        why: None,
+                        place: *place,
+                    });
+                }
+            }
         }
     }
+    let viewed = views.unwrap_or_default().viewed;
+    let viewed: Vec<TextRange> = viewed.into_iter().map(|span| span.shift(child.start)).collect();
     let is_foreign = |set: &BTreeSet<usize>| set.iter().any(|b| foreign.contains(&BUILTINS[*b]));
     if !reads.values().any(|(set, _)| is_foreign(set)) && lost.is_empty() {
-        return Ok(Copies::default());
+        return Ok(Copies {
+            viewed,
+            ..Copies::default()
+        });
     }
     let mut search = Search {
         child,
@@ -172,6 +189,7 @@ pub fn copies<'db>(
     Ok(Copies {
         functions: functions.collect(),
         calls,
+        viewed,
     })
 }
 

@@ -5,7 +5,8 @@ use gridfuse_analysis::facts::streams::creates_stream;
 use gridfuse_analysis::hir::{BindingId, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use crate::facts::checked_calls::{checked, checked_by_if, checked_by_macro};
-use crate::facts::order::{comes_again, jumps};
+use crate::facts::order::comes_again;
+use crate::facts::sequence::jumps;
 use crate::facts::site::Site;
 
 /// How a stream that the launching function has created is used.

@@ -27,6 +27,7 @@ use crate::facts::exclusive;
 use crate::facts::gathered::gathered;
 use crate::facts::handed_on::{handed_on, handed_on_between_iterations};
 use crate::facts::passes::{Grids, passes};
+use crate::facts::sequence::{comes_first, jumps, known, later, others_in_order, passes_by, precedes, threads_meet};
 use crate::facts::site::Site;
 use crate::facts::surface::surface_in_common;
 use crate::facts::surroundings::callers_of_launch;
@@ -352,70 +353,6 @@ fn denied(text: &str) -> String {
         .replacen(ONE_THREAD, several, 1)
 }
 
-/// The other launches of the function that may be in order with this one, by index, and how their grids depend on its grids.
-fn others_in_order<'k, 'db>(
-    site: &Site<'db>,
-    known: Option<&'k Order<'db>>,
-) -> Vec<(u32, Option<&'k Dependence<'db>>)> {
-    let all = known.map_or(&[][..], |known| &known.others);
-    let others = (0u32..).zip(launches(site.db, site.parent)).filter(|(index, facts)| {
-        let in_order = matches!(facts.stream, Stream::Null | Stream::Other);
-        *index != site.id.index && in_order && !exclusive::one_per_block(site, facts)
-    });
-    let dependence = |index: u32| all.iter().find(|(other, _)| *other == index).map(|(_, found)| found);
-    others.map(|(index, _)| (index, dependence(index))).collect()
-}
-
-/// The other launches that may be in order with this one and that a thread only comes to afterwards, by index, with what is known of how
-/// their grids depend on its grids.
-fn later<'k, 'db>(site: &Site<'db>, known: Option<&'k Order<'db>>) -> Vec<(u32, Option<&'k Dependence<'db>>)> {
-    let all = launches(site.db, site.parent);
-    let is_later = |other: u32| {
-        all.get(other as usize)
-            .is_some_and(|other| comes_first(site, site.facts, other))
-    };
-    others_in_order(site, known)
-        .into_iter()
-        .filter(|(other, _)| is_later(*other))
-        .collect()
-}
-
-/// Whether each thread that gets to two launches of the function gets to `first` first, and once.
-fn comes_first(site: &Site<'_>, first: &LaunchFacts<'_>, second: &LaunchFacts<'_>) -> bool {
-    let once = first.loops.is_empty() && !first.in_lambda && !jumps(&site.body);
-    once && !second.in_lambda && first.span.end <= second.span.start
-}
-
-/// Whether each thread that gets to both launches gets to this one first: in each iteration of the loops around both, if there are any. Not
-/// where nobody comes from this one to the other, as where the loop is left here.
-pub fn precedes(site: &Site<'_>, other: &LaunchFacts<'_>) -> bool {
-    let lambdas = site.facts.in_lambda || other.in_lambda;
-    let flow = control_flow(site.db, site.parent);
-    let blocks = (flow.expr_block.get(&site.facts.expr), flow.expr_block.get(&other.expr));
-    let leads = matches!(blocks, (Some(a), Some(b)) if a == b || flow.leads(*a, *b));
-    !lambdas && leads && !jumps(&site.body) && site.facts.span.end <= other.span.start
-}
-
-/// Whether threads of the launching kernel may know of each other where they are, so that what one of them launches is sure to come before what
-/// another one does.
-fn threads_meet(site: &Site<'_>) -> bool {
-    let effects = effects(site.db, site.parent);
-    let met = [
-        &effects.barriers,
-        &effects.warp,
-        &effects.shared,
-        &effects.waits,
-        &effects.fences,
-        &effects.unknown,
-    ];
-    let own = own_footprint(site.db, site.parent);
-    let mut accesses = own.accesses.iter();
-    !effects.asm.is_empty()
-        || met.iter().any(|found| !found.is_empty())
-        || !own.gaps.is_empty()
-        || accesses.any(|access| matches!(access.kind, Kind::Atomic { .. }))
-}
-
 /// What is taken for granted about launches whose order with this one is kept for each thread alone, and that come after it: other threads
 /// may launch theirs before this one, and make sure that they have.
 fn of_others_in_turn(site: &Site<'_>, in_turn: &[u32], known: Option<&Order<'_>>) -> Option<Claim> {
@@ -426,14 +363,6 @@ fn of_others_in_turn(site: &Site<'_>, in_turn: &[u32], known: Option<&Order<'_>>
         .iter()
         .filter(|(other, _)| in_turn.contains(other) && comes_later(*other));
     of_other_threads(site, later).filter(|_| threads_meet(site))
-}
-
-/// Whether the accesses in sight say that the grids of another launch, by index, need the order of the stream with those of this one.
-pub fn depends(site: &Site<'_>, other: u32) -> bool {
-    let found = others_in_order(site, known(site)).into_iter();
-    let found = found.filter(|(index, _)| *index == other).find_map(|(_, found)| found);
-    !found.is_some_and(Dependence::is_none)
-        && (found.is_some_and(Dependence::shows_for_sure) || handed_on(site, other).is_some())
 }
 
 /// What is taken for granted about this launch, of which a thread may get to the next one before it has done what another launch, by index,
@@ -473,20 +402,6 @@ fn name_of<'s>(site: &'s Site<'_>, other: u32) -> &'s str {
     other
         .and_then(|facts| facts.kernel_name.as_deref())
         .unwrap_or("the other kernel")
-}
-
-/// Whether all threads that get to another launch, by index, which comes later, have passed this one: it stands in the same block, or in one
-/// inside.
-fn passes_by(site: &Site<'_>, other: u32) -> bool {
-    let other = launches(site.db, site.parent).get(other as usize);
-    let around = site.facts.statement.and_then(|statement| site.places.parent(statement));
-    match (around, other) {
-        (Some(around), Some(other)) => {
-            let around = site.body.stmt(around);
-            matches!(around.kind, StmtKind::Block(_)) && around.span.contains(other.span)
-        }
-        _ => false,
-    }
 }
 
 /// What is taken for granted about launches that each thread gets to `later`: a thread that runs its own grid at once has done so by then,
@@ -761,11 +676,6 @@ fn calls(site: &Site<'_>) -> Calls {
     found
 }
 
-/// What is known of the dependences of this launch's grids.
-fn known<'db>(site: &Site<'db>) -> Option<&'db Order<'db>> {
-    order(site.db, site.parent).get(site.id.index as usize)
-}
-
 /// Two accesses that contradict an assumption.
 fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
     let place = |touch: &Touch<'_>| place_of(site, touch.function, touch.span, touch.kind);
@@ -859,11 +769,6 @@ pub(super) fn comes_again(site: &Site<'_>) -> bool {
 /// The launch may happen more than once, by whatever threads.
 fn repeats(site: &Site<'_>) -> bool {
     !site.facts.loops.is_empty() || jumps(&site.body)
-}
-
-/// The function has a `goto`.
-pub(super) fn jumps(body: &Body) -> bool {
-    body.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Goto(_)))
 }
 
 /// The assumption for a stream that several launches share; none, when only iterations share it and they are proven independent. What

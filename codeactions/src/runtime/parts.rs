@@ -43,6 +43,7 @@ pub const PARTS: &[Part] = parts![
     "serial_atomics"
     "threshold"
     "coarsen"
+    "grid_view"
     "recursion"
     "links"
     "chain"

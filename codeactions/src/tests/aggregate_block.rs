@@ -658,7 +658,7 @@ fn refusals_because_of_the_child() {
         );
     };
     refuse("asm(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(count));", "inline assembly");
-    refuse("cg::grid_group g = cg::this_grid();", "cg::this_grid");
+    refuse("cg::grid_group g = cg::this_grid(); g.sync();", "cg::this_grid");
     refuse(
         "other<<<1, 1, 0, cudaStreamTailLaunch>>>(out);",
         "a stream that depends on which grid launches",

@@ -154,8 +154,6 @@ fn groups_read_the_built_in_variables_themselves() {
     refuses(BLOCK, &of(grid), "this_grid`, which reads `blockIdx` itself");
     let block = "auto b = cooperative_groups::this_thread_block(); return b.group_index().x;";
     refuses(BLOCK, &of(block), "`group_index`, which reads `blockIdx` itself");
-    let direct = program("", "cooperative_groups::this_grid().thread_rank()");
-    refuses(BLOCK, &direct, "this_grid`, which reads `blockIdx` itself");
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod fixes;
 mod flatten_recursion;
 mod functors;
 mod graphs;
+mod grid_views;
 mod heads;
 mod hidden;
 mod hidden_members;

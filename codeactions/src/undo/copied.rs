@@ -15,6 +15,7 @@ use super::text::{delete_item, is_used_elsewhere, list, place};
 use crate::edit::builder::EditBuilder;
 use crate::emit::callees::copied_name;
 use crate::emit::target;
+use crate::facts::grid_views::VIEW;
 
 /// How many functions a body calls so at most.
 const MOST: usize = 64;
@@ -33,10 +34,23 @@ pub fn put_calls_back<'db>(
     let tokens = tokens_in(db, file, own);
     for (at, token) in tokens.iter().enumerate() {
         let name = token.text(&text);
+        let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
+        // `gridfuse::view_of(grid, threadIdx, …)`: the grid itself.
+        if VIEW.rsplit("::").next() == Some(name)
+            && let Some(first) = at.checked_sub(3).and_then(|at| tokens.get(at))
+            && VIEW.split("::").next() == Some(first.text(&text))
+            && let Some((arguments, close)) = list(&text, &tokens, at + 1)
+            && let (Some(grid), Some(close)) = (arguments.first(), tokens.get(close))
+        {
+            for (start, end) in [(first.start, grid.start), (grid.end, close.end)] {
+                let range = TextRange::new(start as u32, end as u32);
+                edit.replace(FileRange { file, range }, "");
+            }
+            continue;
+        }
         let Some((copy, original)) = copy_named(db, function, name) else {
             continue;
         };
-        let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
         let open = match word(at + 1) {
             "<" => list(&text, &tokens, at + 1).map(|(_, close)| close + 1),
             _ => Some(at + 1),

@@ -358,7 +358,7 @@ pub(super) const ROWS: &[Row] = &[
         QUIET.memory(through(Args::LAST, Args::of(&[0, 1]))),
     ),
     // The runtime header's, which work on their arguments.
-    row(Runtime, "below_threshold coarsened coarsened_to", PURE),
+    row(Runtime, "below_threshold coarsened coarsened_to view_of", PURE),
     // Groups of threads: which they are depends on who asks.
     row(GroupMaker, "this_{thread_block,grid,thread,cluster} tiled_partition", AROUND),
     row(GroupMaker, "coalesced_threads", WARP),

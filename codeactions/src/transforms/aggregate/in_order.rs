@@ -11,7 +11,7 @@ use super::group::Group;
 use super::strategy::Strategy;
 use crate::api::refusal::Refusals;
 use crate::facts::cluster::Cluster;
-use crate::facts::order;
+use crate::facts::sequence;
 use crate::facts::site::Site;
 
 /// The launches of a kernel by their turns: indices of a cluster's launches.
@@ -53,8 +53,8 @@ impl InOrder {
         let pairs = || first.iter().flat_map(|a| second.iter().map(move |b| (*a, *b)));
         let keeps = second.iter().all(|index| child(*index) == Some(following))
             && sites.iter().all(one_stream)
-            && pairs().all(|(a, b)| order::precedes(&sites[a], sites[b].facts));
-        let counts = || pairs().any(|(a, b)| order::depends(&sites[a], sites[b].id.index));
+            && pairs().all(|(a, b)| sequence::precedes(&sites[a], sites[b].facts));
+        let counts = || pairs().any(|(a, b)| sequence::depends(&sites[a], sites[b].id.index));
         (keeps && counts()).then_some(InOrder { first, second })
     }
 

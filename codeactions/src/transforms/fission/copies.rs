@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use gridfuse_analysis::hir::{BindingId, Body};
 
 use super::reasons::reason;
-use super::unknown_use::unknown_use;
 use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::facts::child::Child;
@@ -13,6 +12,7 @@ use crate::facts::ctype;
 use crate::facts::only_read::only_read;
 use crate::facts::pure::{is_immutable_parameter, only_assigned};
 use crate::facts::sizes::size_of_name;
+use crate::facts::unknown_use::unknown_use;
 
 /// Where the copies of a parameter live that its threads change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use gridfuse_analysis::facts::groups::{Group, group};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, StmtId, StmtKind, Storage};
 
-use super::unknown_use::unknown_use;
 use crate::edit::lex;
 use crate::facts::child::Child;
+use crate::facts::unknown_use::unknown_use;
 use crate::facts::uses::named;
 
 /// The groups of a child.

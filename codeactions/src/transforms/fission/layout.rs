@@ -13,13 +13,13 @@ use super::copies::{self, Copies, Copy};
 use super::groups::Groups;
 use super::reasons::reason;
 use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};
-use super::unknown_use::unknown_use;
 use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
 use crate::facts::pure;
+use crate::facts::unknown_use::unknown_use;
 use crate::facts::unlowered::named_unlowered;
 use crate::facts::uses::{named, root, variables};
 

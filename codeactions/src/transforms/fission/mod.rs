@@ -17,7 +17,6 @@ mod memory;
 mod reasons;
 pub mod structure;
 mod text;
-mod unknown_use;
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;

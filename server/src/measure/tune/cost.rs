@@ -141,6 +141,13 @@ impl Ledger {
         cost.run_seconds += time.as_secs_f64();
     }
 
+    /// What another stage has taken would have been taken by this one, too.
+    pub fn shared(&self, stage: Stage, cost: Cost) {
+        let mut entries = self.entries();
+        let all = entries.costs.entry(stage).or_default();
+        *all = all.plus(cost);
+    }
+
     /// What a stage has taken so far.
     pub fn cost(&self, stage: Stage) -> Cost {
         let entries = self.entries();

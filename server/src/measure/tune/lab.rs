@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gridfuse_codeactions::api::rewrite::Options;
 use gridfuse_codeactions::handlers::rewrite_by_id;
@@ -77,12 +77,15 @@ pub struct Checked {
     pub launches: Option<u64>,
     /// What its kernels need.
     pub kernels: Vec<Kernel>,
+    /// How long the program ran for that.
+    pub time: Duration,
 }
 
 impl Tried {
     /// Takes what a comparison has found out.
     pub fn compared(&mut self, checked: Checked) {
         self.device_launches = checked.launches;
+        self.compared_seconds = Some(checked.time.as_secs_f64());
         self.kernels = checked.kernels;
         match checked.verdict {
             Ok(agreement) => self.agreement = Some(agreement),
@@ -121,13 +124,15 @@ fn check_one(
     let built = workshop.wait(program);
     let begin = Instant::now();
     let checked = built.map(|program| runner.check(&program, original));
-    workshop.ledger.ran(stage, begin.elapsed());
+    let time = begin.elapsed();
+    workshop.ledger.ran(stage, time);
     let given_up = match checked {
         Ok(Ok((agreement, recording))) => {
             return Checked {
                 verdict: Ok(agreement),
                 launches: recording.launches,
                 kernels: recording.kernels,
+                time,
             };
         }
         Ok(Err(Outcome::Failed { message, .. })) => GivenUp::Failed { message },
@@ -140,6 +145,7 @@ fn check_one(
         verdict: Err(given_up),
         launches: None,
         kernels: Vec::new(),
+        time,
     }
 }
 

@@ -74,6 +74,9 @@ pub struct Tried {
     pub given_up: Option<GivenUp>,
     /// How it compares with the original; `None`: not compared.
     pub agreement: Option<Agreement>,
+    /// How long it ran to be compared, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared_seconds: Option<f64>,
 }
 
 /// What is known of a search.
