@@ -1,13 +1,14 @@
 //! How a stream is used that the launching function creates: what of it goes with the launch.
 
-use gridfuse_analysis::facts::launch::{LaunchFacts, launches};
+use gridfuse_analysis::facts::launch::{LaunchFacts, is_scalar, launches};
 use gridfuse_analysis::facts::streams::creates_stream;
-use gridfuse_analysis::hir::{BindingId, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::{BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use crate::facts::checked_calls::{checked, checked_by_if, checked_by_macro};
 use crate::facts::order::comes_again;
 use crate::facts::sequence::jumps;
 use crate::facts::site::Site;
+use crate::facts::uses::named;
 
 /// How a stream that the launching function has created is used.
 pub struct CreatedStream {
@@ -61,9 +62,14 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId, in_turn: &[u32]) -> C
             continue;
         }
         let stmt = site.places.statement_of(id);
+        // An element of the array stands for it; what chooses the element goes with it.
+        let stands_for = |e: ExprId| match &body.expr(e).kind {
+            ExprKind::Index { base, index } => body.strip_parens(*base) == id && only_computes(body, *index),
+            _ => e == id,
+        };
         let is_operand = |facts: &&LaunchFacts<'_>| {
             let operand = facts.stream_operand.as_ref().map(|o| body.strip_parens(o.expr));
-            stmt.is_some() && stmt == facts.statement && operand == Some(id)
+            stmt.is_some() && stmt == facts.statement && operand.is_some_and(stands_for)
         };
         if launched.iter().any(is_operand) {
             continue;
@@ -96,20 +102,23 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId, in_turn: &[u32]) -> C
         let first = |args: &[ExprId]| args.first().map(|a| body.strip_parens(*a));
         match call {
             Some((stmt, name, args)) if creates_stream(site.db, site.parent, name) => {
-                let whole = first(args)
-                    .is_some_and(|a| matches!(body.expr(a).kind, ExprKind::AddrOf(p) if body.strip_parens(p) == id));
+                let whole = first(args).is_some_and(
+                    |a| matches!(body.expr(a).kind, ExprKind::AddrOf(p) if stands_for(body.strip_parens(p))),
+                );
                 // The call goes, and what its other arguments do with it.
                 let idle = |arg: &ExprId| {
                     let kind = &body.expr(body.strip_parens(*arg)).kind;
                     matches!(kind, ExprKind::Literal(_) | ExprKind::Name(Name::Other(_)))
                 };
                 if whole && args.iter().skip(1).all(idle) {
-                    found.create.push(stmt);
+                    found.create.push(with_its_loop(site, stmt));
                 } else {
                     found.other = Some(id);
                 }
             }
-            Some((stmt, "cudaStreamDestroy", args)) if first(args) == Some(id) => found.destroy.push(stmt),
+            Some((stmt, "cudaStreamDestroy", args)) if first(args).is_some_and(stands_for) => {
+                found.destroy.push(with_its_loop(site, stmt));
+            }
             _ => found.other = Some(id),
         }
     }
@@ -124,6 +133,57 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId, in_turn: &[u32]) -> C
     found.each_time = created_each_time(site, &found.create);
     found.shared_by_iterations = comes_again(site) && !found.each_time;
     found
+}
+
+/// The loop that does nothing but execute a statement with a counter of its own, as for each stream of an array; else the statement.
+fn with_its_loop(site: &Site<'_>, stmt: StmtId) -> StmtId {
+    let body = &site.body;
+    let mut parent = site.places.parent(stmt);
+    let mut inner = stmt;
+    if let Some(block) = parent
+        && matches!(&body.stmt(block).kind, StmtKind::Block(stmts) if *stmts == [stmt])
+    {
+        (inner, parent) = (block, site.places.parent(block));
+    }
+    let Some(around) = parent else { return stmt };
+    let StmtKind::For {
+        init: Some(init),
+        cond: Some(cond),
+        step: Some(step),
+        body: repeated,
+    } = &body.stmt(around).kind
+    else {
+        return stmt;
+    };
+    let StmtKind::Decl(decls) = &body.stmt(*init).kind else {
+        return stmt;
+    };
+    let [counter] = decls.as_slice() else { return stmt };
+    let counts = match body.expr(body.strip_parens(*step)).kind {
+        ExprKind::IncDec { place, .. } => named(body, body.strip_parens(place)) == Some(counter.binding),
+        _ => false,
+    };
+    let plain = is_scalar(&body.binding(counter.binding).ty.base) && body.binding(counter.binding).ty.is_value();
+    let computes = only_computes(body, *cond) && counter.init.is_some_and(|init| only_computes(body, init));
+    match *repeated == inner && counts && plain && computes {
+        true => around,
+        false => stmt,
+    }
+}
+
+/// An expression of numbers that does nothing but compute.
+fn only_computes(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &body.binding(*binding).ty;
+            ty.is_value() && is_scalar(&ty.base)
+        }
+        ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::SizeOf => true,
+        ExprKind::Paren(e) | ExprKind::Unary(_, e) => only_computes(body, *e),
+        ExprKind::Field { base, arrow: false, .. } => only_computes(body, *base),
+        ExprKind::Binary(_, a, b) => only_computes(body, *a) && only_computes(body, *b),
+        _ => false,
+    }
 }
 
 /// Whether a stream is created again before each execution of the launch: its creation stands in the innermost loop around the

@@ -162,7 +162,8 @@ impl Search<'_, '_> {
 
     /// A call of a member function; `None` where it is one of a grid, and says something else than numbers.
     fn call(&mut self, call: ExprId, callee: ExprId, args: &[ExprId]) -> Option<()> {
-        let body = self.body();
+        let child = self.child;
+        let body: &Body = &child.body;
         let ExprKind::Field {
             base,
             field,

@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::dependence::{Access, Dependence, Doubt, Kind, Order, Touch, order, own_footprint};
+use gridfuse_analysis::facts::dependence::{Access, Dependence, Doubt, Kind, Order, Touch};
 use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
     LaunchFacts, Launchers, Repeats, Stream, launches, statement_places, stream_of, takes_flat_blocks, who_launches,
 };
-use gridfuse_analysis::hir::flow::control_flow;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::stream_ordered::stream_ordered;
-use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, StmtId, StmtKind};
+use gridfuse_analysis::hir::{self, ExprId, ExprKind, StmtId};
 
 use crate::api::assumption::{self, Assumed, Assumption};
 use crate::api::refusal::Reason;
@@ -23,7 +22,6 @@ use crate::facts::called_again::{called_again, launched_again};
 use crate::facts::cluster::Function;
 use crate::facts::cluster::callers;
 pub use crate::facts::created_stream::{CreatedStream, created_stream};
-use crate::facts::exclusive;
 use crate::facts::gathered::gathered;
 use crate::facts::handed_on::{handed_on, handed_on_between_iterations};
 use crate::facts::passes::{Grids, passes};

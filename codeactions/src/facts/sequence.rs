@@ -3,8 +3,8 @@
 use gridfuse_analysis::facts::dependence::{Dependence, Kind, Order, order, own_footprint};
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{LaunchFacts, Stream, launches};
-use gridfuse_analysis::hir::StmtKind;
 use gridfuse_analysis::hir::flow::control_flow;
+use gridfuse_analysis::hir::{Body, StmtKind};
 
 use crate::facts::exclusive;
 use crate::facts::handed_on::handed_on;

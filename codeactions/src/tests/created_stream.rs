@@ -81,3 +81,53 @@ fn what_else_an_if_may_ask() {
     // A success may be another number.
     refuse(&format!("#define cudaSuccess 3\n{}", created(&failed, "return;")));
 }
+
+/// A program whose threads launch into one of several streams; `code` stands in front of the launch, `operand` is its stream.
+fn among_several(code: &str, operand: &str, behind: &str) -> String {
+    program(&format!(
+        r#"cudaStream_t s[4];
+    for (int i = 0; i < 4; ++i) {{
+        cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking);
+        // one for each of four
+    }}
+    {code}
+    if (count > 0) child<<<(count + 31) / 32, 32, 0, {operand}>>>(out, begin, count);
+    {behind}"#
+    ))
+}
+
+const DESTROY: &str = "for (int i = 0; i < 4; i++) cudaStreamDestroy(s[i]);";
+
+#[test]
+fn one_of_several_streams() {
+    for operand in ["s[threadIdx.x % 4]", "s[v & 3]", "s[0]"] {
+        for behind in ["", DESTROY] {
+            let result = rewrite(ID, &among_several("", operand, behind));
+            let text = result.text();
+            let mut code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            assert!(
+                !code.any(|line| line.contains("cudaStream") || line.contains("for (int i = 0; i < 4")),
+                "{text}"
+            );
+            result.has(&["children.launch((count + 31) / 32, 32, {begin, count});"]);
+        }
+    }
+}
+
+#[test]
+fn what_else_is_done_with_several_streams() {
+    for (code, operand) in [
+        ("cudaStream_t* t = s;", "s[0]"),
+        ("cudaStream_t& t = s[1];", "s[0]"),
+        ("s[1] = 0;", "s[1]"),
+        ("s[1] = s[0];", "s[1]"),
+        ("cudaStream_t* t = &s[1];", "s[0]"),
+        ("auto with = [&] { return s[0]; };", "s[0]"),
+        ("cudaMemsetAsync(out, 0, 4, s[1]);", "s[0]"),
+        ("child<<<1, 32, 0, s[1]>>>(out, begin, count);", "s[1]"),
+        ("int k = 0;", "s[k++]"),
+        ("", "s[atomicAdd(out, 1)]"),
+    ] {
+        refuses(ID, &among_several(code, operand, DESTROY), "");
+    }
+}

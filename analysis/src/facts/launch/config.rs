@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::Stream;
+use super::stream_arrays::array_of_created;
 use crate::base::command::DefaultStream;
 use crate::base::db::{Db, SourceFile};
 use crate::facts::callee::{Callee, callee};
@@ -714,6 +715,11 @@ pub(super) fn stream<'db>(
                 }
             }
             ExprKind::Literal(Literal::Int(0) | Literal::Null) => return default,
+            ExprKind::Index { .. } => {
+                let array = array_of_created(db, function, body, expr);
+                let array = array.filter(|array| creates(db, function, body, *array, operand));
+                return array.map_or(Stream::Other, Stream::Created);
+            }
             ExprKind::Name(Name::Other(name)) => {
                 return match name.trim_start_matches("::") {
                     "cudaStreamFireAndForget" => Stream::FireAndForget,

@@ -17,6 +17,7 @@ mod shapes;
 mod shared_loops;
 mod site;
 mod size_code;
+mod stream_arrays;
 mod threads;
 mod thresholded;
 mod trips;

@@ -43,7 +43,7 @@ pub enum Stream {
     TailLaunch,
     /// `cudaStreamPerThread`; with `--default-stream per-thread` also where no stream is given.
     PerThread,
-    /// A local variable created with `cudaStreamCreateWithFlags` in this function.
+    /// A local variable created with `cudaStreamCreateWithFlags` in this function, or an element of an array of such streams.
     Created(BindingId),
     /// Anything else.
     Other,

@@ -313,7 +313,7 @@ impl Generator {
         let times = self.random.range(2, 4);
         let in_place = self.random.chance(25);
         let to = if in_place { "from" } else { "to" };
-        let unwaited = self.random.chance(15);
+        let mut unwaited = self.random.chance(15);
         let mut body = vec![self.step_of(waiting, "from", to, atom("k"), !unwaited)];
         if self.random.chance(25) {
             body.insert(0, declare("int", "early", binary(atom("total"), "*", int(2))));
@@ -335,7 +335,8 @@ impl Generator {
         if unwaited {
             self.feature("launch behind a wait");
             body.push(self.step_of(waiting, "from", "from", int(5), false));
-            if self.random.chance(50) {
+            unwaited = self.random.chance(50);
+            if !unwaited {
                 body.extend(self.wait());
             }
         }
@@ -361,7 +362,10 @@ impl Generator {
                 inner.push(Stmt::DoWhile { body, cond: more });
             }
         }
-        // The last grids may still write.
+        // What was kept may be an address, and the last grids may still write there.
+        if unwaited && !kept.is_empty() {
+            inner.extend(self.wait());
+        }
         let found = Expr::Index(Box::new(atom("found")), Box::new(waiting.number()));
         inner.push(Stmt::Expr(binary(found, "=", Self::sum_of(kept, atom("total")))));
         (before, inner, Vec::new())
