@@ -11,6 +11,7 @@ pub mod escape;
 pub mod functors;
 pub mod groups;
 pub mod hidden;
+pub mod kept;
 pub mod launch;
 pub mod left_behind;
 pub(crate) mod named;

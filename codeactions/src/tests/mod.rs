@@ -23,6 +23,7 @@ mod entries;
 mod extract_launch;
 mod fire_and_forget;
 mod fission;
+mod fission_addresses;
 mod fission_parameters;
 mod fixes;
 mod flatten_recursion;

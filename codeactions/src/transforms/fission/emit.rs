@@ -183,7 +183,13 @@ impl Fission<'_, '_> {
                         .replace(at(token.start, token.end), format!("/* {words} */{aligned}"));
                 }
                 "]" => {
-                    if let Some((binding, given)) = self.sizes.dynamic.filter(|_| dynamic) {
+                    // Of the array, not of an attribute.
+                    let extent = |binding: BindingId| {
+                        let name = body.binding(binding).span.end.saturating_sub(span.start) as usize;
+                        let behind = tokens.iter().find(|t| t.start >= name && t.text(source) == "]");
+                        behind.is_some_and(|first| first.start == token.start)
+                    };
+                    if let Some((binding, given)) = self.sizes.dynamic.filter(|(b, _)| dynamic && extent(*b)) {
                         let count = self.dynamic_count(binding, given, names);
                         out.text.replace(at(token.start, token.start), count);
                     }

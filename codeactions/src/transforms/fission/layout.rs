@@ -5,19 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::callee::library_called;
 use gridfuse_analysis::facts::effects::{Effects, Found};
+use gridfuse_analysis::facts::kept::kept;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands, parts};
-use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, Type};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
+use super::constants;
 use super::copies::{self, Copies, Copy};
+use super::directives;
 use super::groups::Groups;
+use super::memory::is_number;
 use super::reasons::reason;
 use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};
 use crate::api::refusal::Reason;
 use crate::edit::lex;
 use crate::edit::names::words_with_macros;
-use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
+use crate::facts::ctype::is_integer;
 use crate::facts::pure;
 use crate::facts::unknown_use::unknown_use;
 use crate::facts::unlowered::named_unlowered;
@@ -110,15 +114,16 @@ impl Layout {
                     .filter(|(_, copy)| **copy == Copy::Threads)
                     .map(|(b, _)| *b),
             );
-            let mut crossing = with_pointed_at(child, &regions, crossing);
+            let mut crossing = with_pointed_at(child, &regions, crossing)?;
             crossing.retain(|b| !groups.variables.contains(b));
-            let more: BTreeSet<BindingId> = crossing
-                .iter()
-                .copied()
+            let outside = constants::named_outside(body, &items, &unlowered);
+            let more: BTreeSet<BindingId> = { crossing.iter().copied() }
+                .chain(outside.iter().map(|(b, _)| *b))
                 .filter(|b| block.contains(b) && !needed.contains(b))
                 .collect();
             if more.is_empty() {
                 sizes_are_seen(child, &items, &needed)?;
+                are_seen_outside(child, &outside, &needed, &changed)?;
                 let known = Known { groups, block: &needed };
                 return Self::assign(child, items, &crossing, known, &unlowered, copies);
             }
@@ -145,6 +150,8 @@ impl Layout {
         };
         let declared = initialisers(body);
         let hidden = hidden_changes(child);
+        let held = kept(child.db, child.item).while_alive(crossing.iter().copied());
+        let by_compiler = constants::needed_by_compiler(body);
         for binding in crossing {
             if layout.copies.contains_key(binding) {
                 layout.arrays.insert(*binding);
@@ -152,8 +159,15 @@ impl Layout {
             }
             let variable = body.binding(*binding);
             let refuse = |text: String| Err(reason(text, child.place_of(variable.span)));
+            let is_held = held.contains(&Some(*binding));
+            let where_used = match is_held {
+                true => "whose address may be kept across a barrier",
+                false => "which is used on both sides of a barrier",
+            };
             let again = declared.get(binding).copied().flatten().filter(|init| {
-                !hidden.contains(binding)
+                // One that is made anew in each part lies elsewhere there.
+                !is_held
+                    && !hidden.contains(binding)
                     && unlowered.iter().all(|(named, _)| named != binding)
                     && pure::keeps_first_value(child.db, child.item, body, *binding)
                     && layout.is_cheap(child, *init, known)
@@ -168,16 +182,27 @@ impl Layout {
             if !declared.contains_key(binding) {
                 return refuse(format!("`{name}` is declared under an #if and used after a barrier"));
             }
-            if ty.reference || ty.complex || ty.volatile || ty.base == "auto" || ty.text.contains("decltype") {
+            let is_class = ty.pointers == 0 && !is_number(&ty.base) && !is_integer(child.db, child.file, &ty.base);
+            let no_array = ty.reference || ty.complex || ty.volatile || ty.base == "auto";
+            if no_array || is_held && is_class || ty.text.contains("decltype") {
                 return refuse(format!(
-                    "`{name}`, which is used on both sides of a barrier, has a type that can't be made an array"
+                    "`{name}`, {where_used}, has a type that can't be made an array"
+                ));
+            }
+            if constants::is_aligned(child, *binding) {
+                return refuse(format!(
+                    "`{name}`, {where_used}, asks for an alignment, which an element of an array doesn't have"
+                ));
+            }
+            if by_compiler.contains(binding) {
+                return refuse(format!(
+                    "`{name}`, {where_used}, is a constant that the compiler needs; declare it in front of `{}`",
+                    child.name
                 ));
             }
             if let Some(span) = unknown_use(child, *binding) {
                 return Err(reason(
-                    format!(
-                        "`{name}`, which is used on both sides of a barrier, is used in a way that is not understood"
-                    ),
+                    format!("`{name}`, {where_used}, is used in a way that is not understood"),
                     child.place_of(span),
                 ));
             }
@@ -188,7 +213,7 @@ impl Layout {
             });
             if !assigned || ty.array.iter().any(Option::is_none) {
                 return refuse(format!(
-                    "`{name}`, which is used on both sides of a barrier, has an initialiser that can't become an assignment"
+                    "`{name}`, {where_used}, has an initialiser that can't become an assignment"
                 ));
             }
             layout.arrays.insert(*binding);
@@ -197,6 +222,12 @@ impl Layout {
         for binding in &layout.arrays {
             let extents = body.binding(*binding).ty.array.iter().flatten();
             let named = variables(body, &extents.flat_map(|e| all_in_expr(body, *e)).collect::<Vec<_>>());
+            let sizes = || body.binding(*binding).ty.array.iter().flatten();
+            let unlowered = unlowered
+                .iter()
+                .filter(|(_, at)| sizes().any(|e| body.expr(*e).span.contains(*at)));
+            let mut named = named;
+            named.extend(unlowered.map(|(b, _)| *b));
             if let Some(size) = named.iter().find(|b| !body.params.contains(b)) {
                 let (array, size) = (&body.binding(*binding).name, &body.binding(*size).name);
                 let text = format!(
@@ -394,6 +425,10 @@ fn refusals(child: &Child<'_>, groups: &Groups, effects: &Effects) -> Vec<Reason
             format!("`{name}` may declare a type (`{word}`) between its barriers"),
             child.place_of(body.stmt(root_stmt).span),
         ));
+    }
+    if let Some((directive, span)) = directives::changes_macros(child, body.stmt(root_stmt).span) {
+        let text = format!("`{name}` has a `{directive}` between its barriers, which may change what macros stand for");
+        found.push(reason(text, child.place_of(span)));
     }
     // Every barrier and all shared memory must be seen in the statements, not in macros or functions that are called.
     let seen = |found: &&Found, fits: &dyn Fn(StmtId) -> bool| {
@@ -601,73 +636,57 @@ fn crossing(regions: &[Region]) -> BTreeSet<BindingId> {
     found
 }
 
-/// Adds to the variables that are used on both sides of a barrier those that a pointer which is used there may point to: they have to live
-/// as long, though nobody names them behind it.
-fn with_pointed_at(child: &Child<'_>, regions: &[Region], mut crossing: BTreeSet<BindingId>) -> BTreeSet<BindingId> {
-    let body: &Body = &child.body;
-    let is_shared = |b: &Binding| matches!(b.storage, Storage::Shared | Storage::ExternShared);
-    let mut kept = crossing.iter().map(|b| body.binding(*b));
-    if kept.any(|b| may_hold_address(&b.ty)) || body.bindings.iter().any(|b| is_shared(b) && may_hold_address(&b.ty)) {
-        let pointed_at = pointed_at(child);
-        // Behind the last one there is no barrier.
-        for region in regions.split_last().map_or(&[][..], |(_, rest)| rest) {
-            crossing.extend(region.outlives.intersection(&pointed_at));
-        }
+/// Adds to the variables that are used on both sides of a barrier those whose address something may keep that long, in one of them or in
+/// memory: they have to live as long, though nobody names them behind it.
+fn with_pointed_at(
+    child: &Child<'_>,
+    regions: &[Region],
+    mut crossing: BTreeSet<BindingId>,
+) -> Result<BTreeSet<BindingId>, Reason> {
+    let held = kept(child.db, child.item).while_alive(crossing.iter().copied());
+    if held.contains(&None) {
+        let text = format!(
+            "`{}` may keep the address of a built-in variable across a barrier",
+            child.name
+        );
+        return Err(reason(text, child.place()));
     }
-    crossing
+    // Behind the last one there is no barrier.
+    for region in regions.split_last().map_or(&[][..], |(_, rest)| rest) {
+        let kept = { region.outlives.iter() }.filter(|b| held.contains(&Some(**b)) && !only_refers(child, **b));
+        crossing.extend(kept);
+    }
+    Ok(crossing)
 }
 
-/// Whether a variable may hold the address of another one: a pointer, a class, a number that is large enough.
-fn may_hold_address(ty: &Type) -> bool {
-    const WIDE: [&str; 7] = ["long", "size_t", "ptr_t", "ptrdiff_t", "64", "longlong", "ulong"];
-    ty.pointers > 0
-        || ty.reference
-        || ty.complex
-        || !is_plain_type(&ty.base)
-        || WIDE.iter().any(|wide| ty.base.contains(wide))
+/// A reference that keeps no value alive that it is made of: it has no address of its own.
+fn only_refers(child: &Child<'_>, binding: BindingId) -> bool {
+    let variable = child.body.binding(binding);
+    let declared = child.source(Span::new(variable.decl_span.start, variable.span.start));
+    variable.ty.reference && !variable.ty.const_base && !variable.ty.complex && !declared.contains("&&")
 }
 
-/// The variables whose address something may have: by `&`, an array by its name, a reference.
-fn pointed_at(child: &Child<'_>) -> BTreeSet<BindingId> {
+/// What is named outside of the regions, where nothing is lowered, is declared there.
+fn are_seen_outside(
+    child: &Child<'_>,
+    outside: &[(BindingId, Span)],
+    block: &BTreeSet<BindingId>,
+    changed: &BTreeSet<BindingId>,
+) -> Result<(), Reason> {
     let body: &Body = &child.body;
-    let mut found = hidden_changes(child);
-    let Some(root_stmt) = body.root else {
-        return found;
+    let seen = |b: &BindingId| {
+        block.contains(b) || constants::is_around(body, *b) || body.params.contains(b) && !changed.contains(b)
     };
-    let all = all_exprs(body, root_stmt);
-    // An array that is subscripted, as often as it has dimensions, is a value.
-    let mut subscripted = BTreeSet::new();
-    for expr in &all {
-        match &body.expr(*expr).kind {
-            ExprKind::Index { base, .. } => {
-                subscripted.insert(body.strip_parens(*base));
-            }
-            ExprKind::AddrOf(place) => found.extend(object(body, *place)),
-            _ => {}
+    match outside.iter().find(|(b, _)| !seen(b)) {
+        Some((unseen, at)) => {
+            let text = format!(
+                "`{}` names `{}`, of which each thread has its own, in code that runs once for the block",
+                child.name,
+                body.binding(*unseen).name
+            );
+            Err(reason(text, child.place_of(*at)))
         }
-    }
-    for expr in all {
-        if let Some(binding) = named(body, expr) {
-            let dimensions = body.binding(binding).ty.array.len();
-            if dimensions > 1 || dimensions == 1 && !subscripted.contains(&expr) {
-                found.insert(binding);
-            }
-        }
-    }
-    found
-}
-
-/// The variable that a place is a part of.
-fn object(body: &Body, place: ExprId) -> Option<BindingId> {
-    match &body.expr(place).kind {
-        ExprKind::Index { base, .. } => object(body, *base),
-        ExprKind::Paren(inner)
-        | ExprKind::Field {
-            base: inner,
-            arrow: false,
-            ..
-        } => object(body, *inner),
-        _ => named(body, place),
+        None => Ok(()),
     }
 }
 

@@ -9,7 +9,9 @@
 //! interfere between barriers. What it can't keep is threads that wait for one another without a barrier: those are refused.
 
 mod atomics;
+mod constants;
 mod copies;
+mod directives;
 mod emit;
 mod groups;
 mod layout;
@@ -62,7 +64,14 @@ impl<'a, 'db> Fission<'a, 'db> {
         told: &Told,
         limit: u64,
     ) -> Result<Self, Vec<Reason>> {
-        let layout = Layout::of(child, groups, effects)?;
+        let (layout, atomics) = match (Layout::of(child, groups, effects), atomics::on_shared_memory(child)) {
+            (Ok(layout), Ok(atomics)) => (layout, atomics),
+            (Err(mut refused), Err(more)) => {
+                refused.extend(more);
+                return Err(refused);
+            }
+            (Err(refused), _) | (_, Err(refused)) => return Err(refused),
+        };
         if let Some(place) = told.unknown_block.filter(|_| layout.counts_threads()) {
             let text = format!(
                 "`{}` has barriers, and how many threads a block has isn't known",
@@ -70,7 +79,6 @@ impl<'a, 'db> Fission<'a, 'db> {
             );
             return Err(vec![reason(text, place)]);
         }
-        let atomics = atomics::on_shared_memory(child)?;
         let sizes = Sizes::of(child, &layout, threads, told)?;
         if sizes.bytes > limit {
             let what = format!(

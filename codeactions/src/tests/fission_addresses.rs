@@ -1,0 +1,240 @@
+//! `serialize` and `threshold` of children whose threads keep addresses of their own objects across barriers, and of what else a cut at a
+//! barrier would give another meaning.
+
+use super::{Rewritten, refuses, rewrite, with_child};
+
+const ID: &str = "threshold";
+const LAUNCH: &str = "child<<<1, 32, 128>>>(out, begin, count);";
+
+const BEFORE: &str = "\
+struct Box { int a[4]; int n; };
+struct Holder { int* at; };
+__device__ int* slots[40];
+__device__ int* first(int& x) { return &x; }
+__device__ const int* of_constant(const int& x) { return &x; }
+__device__ const unsigned* of_number(const unsigned& x) { return &x; }
+__device__ void keep(int& x) { slots[0] = &x; }
+__device__ void keep_deeper(int* x) { keep(*x); }
+__device__ void add_to(int& x, int by) { x += by; }
+__device__ int sum(const int* x) { return x[0] + x[1]; }
+";
+
+fn program(before: &str, behind: &str) -> String {
+    let child = format!(
+        "{BEFORE}__global__ void child(int* out, int begin, int count) {{\n    {before}\n    __syncthreads();\n    {behind}\n}}\n"
+    );
+    with_child(&child, LAUNCH)
+}
+
+#[track_caller]
+fn split(before: &str, behind: &str) -> Rewritten {
+    rewrite(ID, &program(before, behind))
+}
+
+#[track_caller]
+fn refused(before: &str, behind: &str, reason: &str) {
+    refuses(ID, &program(before, behind), reason);
+}
+
+/// There is one object for each thread, which lives as long as what leads to it.
+#[test]
+fn one_object_for_each_thread() {
+    for before in [
+        "int x = 1, y = 2; int* p = &(count ? x : y);",
+        "int x = 1; int* p = &++x;",
+        "int x = 1; int* p = &(x = 2);",
+        "int x = 1; int* p = &(begin, x);",
+        "int x = 1; int& r = x; int* p = &r;",
+        "int x = 1; int* q = &x; int* p = q;",
+        "int x = 1; int* p; int** pp = &p; *pp = &x;",
+        "int x = 1; int* q = &x; int* p; memcpy(&p, &q, 8);",
+        "int x = 1; int* p = first(x);",
+        "int x = 1; int* p = (int*)of_constant(x);",
+    ] {
+        split(before, "out[begin] = *p;").has(&["int x[32];", "int* p[32];"]);
+    }
+    for before in [
+        "int x = 1; slots[threadIdx.x] = &x;",
+        "int x = 1; keep(x);",
+        "int x = 1; keep_deeper(&x);",
+        "int x = 1; Holder h; h.at = &x; slots[0] = h.at;",
+        "int x = 1; Holder h = {&x}; slots[0] = h.at;",
+        "int x = 1; atomicExch((unsigned long long*)out, (unsigned long long)&x);",
+        "__shared__ int* s[32]; int x = 1; s[0] = &x;",
+    ] {
+        split(before, "out[begin] = *slots[0];").has(&["int x[32];"]);
+    }
+    for (before, array) in [
+        ("int x[3]; x[1] = 2; int* p = x + 1;", "int x[32][3];"),
+        ("int x[2][3]; x[1][0] = 2; int* p = x[1];", "int x[32][2][3];"),
+        ("int x[3]; x[1] = 2; int* p = &*(x + 1);", "int x[32][3];"),
+    ] {
+        split(before, "out[begin] = *p;").has(&[array]);
+    }
+    // Also of what could be computed again.
+    for init in ["of_constant(i)", "of_constant(count ? i : j)"] {
+        let before = format!("const int i = threadIdx.x, j = count; const int* p = {init};");
+        split(&before, "out[begin] = *p + i;").has(&["int i[32];"]);
+    }
+}
+
+/// Of what no array is made.
+#[test]
+fn objects_that_are_kept() {
+    for before in [
+        "Box b; b.a[0] = 1; int* p = b.a;",
+        "Box b; b.n = 1; int* p = &b.n;",
+        "Box b; b.n = 1; int* p = first(b.n);",
+        "Box b; int* p = b.a + 1;",
+        "Box b[2]; int* p = b[1].a;",
+        "int x[2] = {1, 2}; int* p = x;",
+        "alignas(16) int x = 1; int* p = &x;",
+    ] {
+        refused(
+            before,
+            "out[begin] = *p;",
+            "whose address may be kept across a barrier, ",
+        );
+    }
+    for before in [
+        "int x = 1; auto p = &x;",
+        "int x = 1; auto p = first(x);",
+        "int y = 1; int& p = y;",
+        "int x[3]; auto p = x + 1;",
+    ] {
+        refused(before, "out[begin] = *&p[0];", "has a type that can't be made an array");
+    }
+    refused("int x = 1; Holder h{&x};", "out[begin] = *h.at;", "`h`");
+    refused(
+        "const unsigned* p = of_number(threadIdx.x);",
+        "out[begin] = *p;",
+        "may keep the address of a built-in variable",
+    );
+}
+
+/// What nobody keeps stays where it is.
+#[test]
+fn addresses_that_nobody_keeps() {
+    for before in [
+        "int x = 1; add_to(x, 2); out[begin] = x;",
+        "int x[2] = {1, 2}; out[begin] = sum(x);",
+        "int x = 1; int* q = &x; *q = 3; out[begin] = x;",
+        "float x = 1, s, c; sincosf(x, &s, &c); out[begin] = s + c;",
+        "Box x; x.a[0] = 1; int* q = x.a; out[begin] = q[0];",
+        "int x = 1; int& r = x; r += 2; out[begin] = x;",
+        "int x = 1; int y = *first(x); out[begin] = y;",
+    ] {
+        let result = split(before, "out[begin] += slots[0] ? 1 : 0;");
+        let text = result.text();
+        assert!(!text.contains("[32]"), "{before}: {text}");
+    }
+}
+
+/// A macro would mean something else where the code goes.
+#[test]
+fn macros_that_change_in_the_body() {
+    for directive in [
+        "#define N 3",
+        "# undef N",
+        "#pragma push_macro(\"N\")",
+        "#pragma pop_macro(\"N\")",
+        "_Pragma(\"push_macro(\\\"N\\\")\")",
+        "%:define N 3",
+    ] {
+        refused(
+            &format!("int x = 1;\n{directive}\n    out[begin] = x;"),
+            "out[begin] = 1;",
+            "which may change what macros stand for",
+        );
+    }
+    split(
+        "int x = 1;\n#pragma unroll\n    for (int i = 0; i < 3; ++i) out[begin] = x;",
+        "out[begin] = 1;",
+    );
+    split(
+        "// #define N 3\n    out[begin] = 1; /*\n#define N 3\n    */",
+        "out[begin] = 1;",
+    );
+}
+
+/// The elements of an array lie closer than what each is to be aligned to.
+#[test]
+fn aligned_variables() {
+    for aligned in [
+        "alignas(16) int x = out[threadIdx.x];",
+        "__align__(16) int x = out[threadIdx.x];",
+        "__attribute__((aligned(16))) int x = out[threadIdx.x];",
+        "int x __attribute__((aligned(16))) = out[threadIdx.x];",
+    ] {
+        refused(aligned, "out[begin] = x;", "asks for an alignment");
+        split(&format!("{aligned} out[begin] = x;"), "out[begin] = 1;");
+    }
+}
+
+/// Code that runs once for the block names nothing of a thread's, in whatever way.
+#[test]
+fn names_that_are_not_lowered() {
+    for behind in [
+        "for (decltype(x) i = 0; i < 3; ++i) { __syncthreads(); out[begin] = 1; }",
+        "for (int i = 0; i < (decltype(x))3; ++i) { __syncthreads(); out[begin] = 1; }",
+        "if (count < (decltype(x))3) { __syncthreads(); out[begin] = 1; }",
+    ] {
+        refused(
+            "float x = out[threadIdx.x]; out[begin] = x;",
+            behind,
+            "in code that runs once for the block",
+        );
+        split(
+            "int y = 1; out[begin] = y;",
+            &behind.replace("decltype(x)", "decltype(count)"),
+        );
+    }
+    refused(
+        "float x = out[threadIdx.x]; out[begin] = x; __shared__ int s[sizeof(x)]; s[0] = 1;",
+        "out[begin] = s[0];",
+        "in code that runs once for the block",
+    );
+    split("__shared__ int s[sizeof(int)]; s[0] = 1;", "out[begin] = s[0];");
+    // Of what the block has in common the declaration is there.
+    split(
+        "int n = count; out[begin] = 1;",
+        "for (decltype(n) i = 0; i < 3; ++i) { __syncthreads(); out[begin] = 1; }",
+    )
+    .has(&["int n = count;\n", "for (decltype(n) i = 0; i < 3; ++i) {"]);
+}
+
+/// What the compiler needs as a constant is none any more in an array.
+#[test]
+fn constants_that_the_compiler_needs() {
+    let behind = "switch (count) { case K: out[begin] = 1; }";
+    split("constexpr int K = 3; out[begin] = K;", behind);
+    split("const int K = 3; out[begin] = K;", behind);
+    split("const int K = 3, i = threadIdx.x; out[begin] = K + i;", behind);
+    refused(
+        "const int K = sizeof(int), i = threadIdx.x; out[begin] = K + i;",
+        behind,
+        "a constant that the compiler needs",
+    );
+    refused(
+        "const int K = sizeof(int), i = threadIdx.x; out[begin] = K + i;",
+        "int a[K]; a[0] = 1; out[begin] = a[0];",
+        "a constant that the compiler needs",
+    );
+}
+
+#[test]
+fn constant_pointers_and_attributes() {
+    split("int x = out[1]; int* const p = &x;", "out[begin] = *p;").has(&["int* p[32];", "p[thread] = &x[thread];"]);
+    split(
+        "[[maybe_unused]] extern __shared__ int s[]; s[0] = 1;",
+        "out[begin] = s[0];",
+    )
+    .has(&["[[maybe_unused]] /* extern __shared__ */ alignas(16) int s[32];"]);
+    split(
+        "extern __shared__ int s[] [[maybe_unused]]; s[0] = 1;",
+        "out[begin] = s[0];",
+    )
+    .has(&["int s[32] [[maybe_unused]];"]);
+    split("[[maybe_unused]] __shared__ int s[4]; s[0] = 1;", "out[begin] = s[0];")
+        .has(&["[[maybe_unused]] /* __shared__ */ int s[4];"]);
+}

@@ -1,0 +1,46 @@
+//! Directives of the preprocessor between a child's barriers: code is moved over them, and would mean something else there.
+
+use gridfuse_analysis::base::span::Span;
+
+use crate::edit::lex;
+use crate::facts::child::Child;
+
+/// The first directive in a part of the child that changes what a macro stands for, or may: with its words.
+pub fn changes_macros(child: &Child<'_>, part: Span) -> Option<(String, Span)> {
+    let text = child.source(part);
+    if !text.contains(['#', '_', '%', '?']) {
+        return None;
+    }
+    let tokens = lex::code_tokens(text);
+    let word = |at: usize| tokens.get(at).map_or("", |t| t.text(text));
+    let begins_line = |at: usize| {
+        let before = tokens.get(at).and_then(|t| text.get(..t.start)).unwrap_or("");
+        let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or("");
+        lex::is_blank(line)
+    };
+    (0..tokens.len()).find_map(|at| {
+        // `%:` is another way to write `#`.
+        let first = match (word(at), word(at + 1)) {
+            ("#", _) if begins_line(at) => at + 1,
+            ("%", ":") if begins_line(at) => at + 2,
+            ("_Pragma" | "__pragma", _) => at + 2,
+            _ => return None,
+        };
+        let (name, second) = (word(first), word(first + 1));
+        let changes = match name {
+            "define" | "undef" | "include" | "include_next" | "import" => true,
+            "pragma" => matches!(second, "push_macro" | "pop_macro"),
+            other => other.contains("push_macro") || other.contains("pop_macro"),
+        };
+        let at = Span::new(
+            part.start + tokens[at].start as u32,
+            part.start + tokens.get(first).map_or(tokens[at].end, |t| t.end) as u32,
+        );
+        let words = match name {
+            "pragma" => format!("#pragma {second}"),
+            other if other.starts_with('"') => "_Pragma".to_owned(),
+            other => format!("#{other}"),
+        };
+        changes.then_some((words, at))
+    })
+}
