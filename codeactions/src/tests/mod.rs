@@ -26,6 +26,7 @@ mod fission;
 mod fission_parameters;
 mod fixes;
 mod flatten_recursion;
+mod function_templates;
 mod functors;
 mod graphs;
 mod heads;
