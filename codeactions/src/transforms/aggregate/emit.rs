@@ -5,9 +5,9 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 
 use super::collect::Collection;
+use super::collected_instances::Instances;
 use super::eligibility::refuse_shapes;
 use super::group::Group;
-use super::instances::{self, Instances};
 use super::strategy::Strategy;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -285,7 +285,7 @@ impl<'db> Plan<'_, 'db> {
                 {
                     if let Some(name) = moved::different(&kernel, from, Spot::top(parent), &own) {
                         // That is refused where instances are looked for.
-                        if instances::depends(self.collection, *launch)
+                        if self.instances.dependent.contains(launch)
                             && launching.item.signature(launching.db).template_names.contains(&name)
                         {
                             continue;

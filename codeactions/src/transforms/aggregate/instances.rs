@@ -11,6 +11,7 @@ use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
 
 use super::collect::Collection;
+use super::collected_instances::{Instances, is_same};
 use super::group::Group;
 use super::strategy::Strategy;
 use crate::api::refusal::Refusals;
@@ -27,85 +28,53 @@ use crate::facts::site::Site;
 /// So many instances of one child are collected in a function; each takes a collector of its own.
 const MAX_INSTANCES: usize = 8;
 
-/// The instances of groups whose template arguments depend on who calls the function that launches.
-#[derive(Default)]
-pub struct Instances {
-    /// By function and group: the template arguments of each instance, as they are called in the function.
-    of: BTreeMap<(usize, usize), Vec<String>>,
-    /// By call and group: which of the caller's instances each of the callee's is.
-    passed: BTreeMap<(usize, usize), Vec<usize>>,
-    /// By group: what the collectors of the instances are called, everywhere.
-    names: BTreeMap<usize, Vec<String>>,
-}
-
-impl Instances {
-    /// Finds them. What a kernel can't name is refused.
-    pub fn find(
-        groups: &[Group<'_>],
-        collection: &Collection<'_>,
-        strategy: &dyn Strategy,
-        names: &mut Names,
-        refusals: &mut Refusals,
-    ) -> Instances {
-        let mut instances = Instances::default();
-        for (index, group) in groups.iter().enumerate() {
-            let mut sites = group.launches.iter().map(|(site, _)| *site);
-            let Some(first) = sites.find(|site| depends(collection, *site)) else {
-                continue;
-            };
-            let search = Search {
-                collection,
-                group,
-                site: &collection.cluster.sites[first],
-                launcher: &collection.cluster.functions[collection.cluster.site_of[first]],
-            };
-            match search.all(strategy) {
-                Ok((of, passed)) => {
-                    let most = of.values().map(Vec::len).max().unwrap_or(0);
-                    let child = &collection.children[group.child];
-                    let wanted = plural(&child.name);
-                    let texts = collection.cluster.texts();
-                    let further = (1..most).map(|_| names.fresh_in(child.db, &texts, &wanted));
-                    let all = std::iter::once(group.aggregator.clone()).chain(further).collect();
-                    instances.names.insert(index, all);
-                    for (function, texts) in of {
-                        instances.of.insert((function, index), texts);
-                    }
-                    for (call, numbers) in passed {
-                        instances.passed.insert((call, index), numbers);
-                    }
+/// Finds them. What a kernel can't name is refused.
+pub fn find(
+    groups: &[Group<'_>],
+    collection: &Collection<'_>,
+    strategy: &dyn Strategy,
+    names: &mut Names,
+    refusals: &mut Refusals,
+) -> Instances {
+    let mut instances = Instances::default();
+    for (index, group) in groups.iter().enumerate() {
+        let sites = group.launches.iter().map(|(site, _)| *site);
+        let own = sites.filter(|site| depends(collection, *site));
+        instances.dependent.extend(own);
+        let Some(first) = group
+            .launches
+            .iter()
+            .map(|(site, _)| *site)
+            .find(|site| depends(collection, *site))
+        else {
+            continue;
+        };
+        let search = Search {
+            collection,
+            group,
+            site: &collection.cluster.sites[first],
+            launcher: &collection.cluster.functions[collection.cluster.site_of[first]],
+        };
+        match search.all(strategy) {
+            Ok((of, passed)) => {
+                let most = of.values().map(Vec::len).max().unwrap_or(0);
+                let child = &collection.children[group.child];
+                let wanted = plural(&child.name);
+                let texts = collection.cluster.texts();
+                let further = (1..most).map(|_| names.fresh_in(child.db, &texts, &wanted));
+                let all = std::iter::once(group.aggregator.clone()).chain(further).collect();
+                instances.names.insert(index, all);
+                for (function, texts) in of {
+                    instances.of.insert((function, index), texts);
                 }
-                Err(reason) => refusals.add(reason, Some(search.site.place(search.site.launch.name_span))),
+                for (call, numbers) in passed {
+                    instances.passed.insert((call, index), numbers);
+                }
             }
+            Err(reason) => refusals.add(reason, Some(search.site.place(search.site.launch.name_span))),
         }
-        instances
     }
-
-    /// The template arguments of a group's instances in a function; `None` where the launches say them.
-    pub fn of(&self, function: usize, group: usize) -> Option<&[String]> {
-        self.of.get(&(function, group)).map(Vec::as_slice)
-    }
-
-    /// Whether a group has several.
-    pub fn has(&self, group: usize) -> bool {
-        self.names.contains_key(&group)
-    }
-
-    /// The name of an instance's collector.
-    pub fn name(&self, group: usize, number: usize) -> Option<&String> {
-        self.names.get(&group)?.get(number)
-    }
-
-    /// Of the instances that a function needs, those that a call of it hands on, by their numbers in the caller.
-    pub fn handed_on(&self, call: usize, group: usize) -> Option<&[usize]> {
-        self.passed.get(&(call, group)).map(Vec::as_slice)
-    }
-
-    /// Which instance a launch of a function has, by the template arguments that stand there.
-    pub fn number(&self, function: usize, group: usize, arguments: &str) -> usize {
-        let known = self.of(function, group).unwrap_or(&[]);
-        known.iter().position(|known| is_same(known, arguments)).unwrap_or(0)
-    }
+    instances
 }
 
 /// Whether the template arguments of a launch name template parameters of the function that it stands in, and this is no kernel.
@@ -382,10 +351,6 @@ fn is_lambda(function: &Function<'_>, expr: ExprId) -> bool {
 fn is_part_of_name(word: &str) -> bool {
     let first = word.chars().next();
     first.is_some_and(|c| c.is_alphanumeric() || c == '_') || matches!(word, ":" | "::" | "<" | ">" | ",")
-}
-
-fn is_same(a: &str, b: &str) -> bool {
-    lex::code_words(a) == lex::code_words(b)
 }
 
 fn add(texts: &mut Vec<String>, text: String) {

@@ -5,6 +5,7 @@
 //! child grids: [`reuse`].
 
 mod collect;
+mod collected_instances;
 mod device;
 mod eligibility;
 mod emit;
@@ -30,7 +31,6 @@ use self::eligibility::refuse_other_scopes;
 use self::emit::{Plan, Turns, declare};
 use self::host::ByHost;
 use self::in_stream::InStream;
-use self::instances::Instances;
 use self::reuse::{Reuse, move_parents};
 use self::shared_block::AtLaunch;
 use self::strategy::Strategy;
@@ -88,7 +88,7 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
     let header = draft.settle(header.filter(|_| !groups.is_empty()))?;
     group::name(&mut groups, &collection, strategy, &mut draft.names);
     let Draft { names, refusals, .. } = &mut draft;
-    let instances = Instances::find(&groups, &collection, strategy, names, refusals);
+    let instances = instances::find(&groups, &collection, strategy, names, refusals);
     let in_order = in_order.map(|(first, second)| Turns {
         name: draft
             .names
@@ -183,7 +183,7 @@ fn replace_launches<'db>(plan: &Plan<'_, 'db>, draft: &mut Draft<'db>) {
             let shared = group.block.as_ref().map(|block| block.at_launch(site, child));
             let AtLaunch { grid, block } = shared.unwrap_or_default();
             // What takes its place doesn't say by which template parameters it was named.
-            if instances::depends(plan.collection, *index) {
+            if plan.instances.dependent.contains(index) {
                 was::note(site, edit);
             } else {
                 note_unless_plain(site, edit);
