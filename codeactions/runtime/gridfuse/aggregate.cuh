@@ -77,11 +77,12 @@ struct Child {
     static_assert(sizeof(Function) == 0,
                   "an aggregated kernel is a void (gridfuse::Batch<Args>, ...)");
 };
-template <class T, bool Nested, class... Uniform>
-struct Child<void (*)(Batch<T, Nested>, Uniform...)> {
+template <class T, bool Nested, bool Shaped, class... Uniform>
+struct Child<void (*)(Batch<T, Nested, Shaped>, Uniform...)> {
     static constexpr bool kNested = Nested;
+    static constexpr bool kShaped = Shaped;
     using Args = T;
-    using ChildBatch = Batch<T, Nested>;
+    using ChildBatch = Batch<T, Nested, Shaped>;
     using Common = Pack<Uniform...>;
     static constexpr unsigned kUniform = sizeof...(Uniform);
 };
@@ -223,7 +224,9 @@ public:
                 1ull * grid.x * grid.y * grid.z <= detail::kMaxCollected) {
                 const unsigned packed = detail::pack_block(block);
                 Room room;
-                const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed,
+                // What runs them is as large as the largest, in one dimension.
+                const unsigned size = Child::kShaped ? block.x * block.y * block.z : packed;
+                const unsigned long long at = reserve(grid.x * grid.y * grid.z, size,
                                                       static_cast<unsigned>(shared_bytes), room);
                 if (at != kNoRoom) {
                     Record record;

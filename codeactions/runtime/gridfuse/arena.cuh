@@ -41,7 +41,7 @@ private:
     friend class ArenaOwner;
     template <auto... Kernel>
     friend class LaunchpadOwner;
-    template <class Args, bool Nested>
+    template <class Args, bool Nested, bool Shaped>
     friend class Batch;
     template <bool Nested>
     friend struct detail::Nest;

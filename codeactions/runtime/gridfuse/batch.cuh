@@ -18,7 +18,7 @@
 namespace gridfuse {
 inline namespace v2 {
 
-template <class Args, bool Nested = false>
+template <class Args, bool Nested = false, bool Shaped = false>
 class Batch;
 
 namespace detail {
@@ -36,8 +36,8 @@ struct Record {
 /// by an Aggregator. The first parameter of such a kernel.
 ///
 /// `Args` is any trivially copyable type: the arguments that differ between the launches. `Nested`:
-/// see NestedBatch.
-template <class Args, bool Nested>
+/// see NestedBatch. `Shaped`: see ShapedBatch.
+template <class Args, bool Nested, bool Shaped>
 class Batch : detail::Nest<Nested> {
     static_assert(std::is_trivially_copyable<Args>::value,
                   "the arguments of a launch are copied byte by byte");
@@ -84,9 +84,18 @@ public:
                 if (detail::linear_thread() == 0) release(this->own.pool_, this->own.front_);
             }
         }
-        // Block sizes differ in one-dimensional blocks only.
-        if (count_ != 0 && threadIdx.x >= threads.x) return;
-        body(block, grid, threads, args.value());
+        if constexpr (Shaped) {
+            // Threads in their order, which makes the warps, are in a row here.
+            const unsigned thread = detail::linear_thread();
+            if (thread >= threads.x * threads.y * threads.z) return;
+            const unsigned row = thread / threads.x, layer = row / threads.y;
+            body(uint3{thread - row * threads.x, row - layer * threads.y, layer}, block, grid,
+                 threads, args.value());
+        } else {
+            // Block sizes differ in one-dimensional blocks only.
+            if (count_ != 0 && threadIdx.x >= threads.x) return;
+            body(block, grid, threads, args.value());
+        }
     }
 
     /// For the Aggregators of a kernel that launches in its turn. They are declared before
@@ -133,6 +142,12 @@ private:
 /// kernels that such a kernel launches. Only these pay for it.
 template <class Args>
 using NestedBatch = Batch<Args, true>;
+
+/// The same for a kernel of which the launches have blocks of several dimensions, in different
+/// shapes. Blocks of as many threads as the largest has run it, in one dimension, and
+/// `body(threadIdx, blockIdx, gridDim, blockDim, args)` gets its thread, too.
+template <class Args>
+using ShapedBatch = Batch<Args, false, true>;
 
 }   // inline namespace v2
 }   // namespace gridfuse

@@ -10,7 +10,7 @@ use crate::emit::was;
 use crate::facts::site::Site;
 
 /// Replaces the launch expression by a call of the aggregator. `sizes`: grid and block size, where they are written otherwise than there;
-/// `otherwise`: what is done with a launch that finds no room. The call says what the launch was, or else a note does.
+/// `otherwise`: what is done with a launch that finds no room.
 pub fn replace_launch(
     site: &Site<'_>,
     split: &Split<'_>,
@@ -19,18 +19,21 @@ pub fn replace_launch(
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
 ) {
-    let config = config(site);
-    was::note_unless_plain(site, &config, edit);
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
     write(
         site,
         &fields,
-        config,
+        config(site),
         sizes,
         &format!("{aggregator}.launch"),
         otherwise,
         edit,
     );
+}
+
+/// A note that says what the launch was, unless the call of the aggregator does.
+pub fn note_unless_plain(site: &Site<'_>, edit: &mut EditBuilder<'_>) {
+    was::note_unless_plain(site, &config(site), edit);
 }
 
 /// The same by a call of this function, with these initialisers of the arguments that differ. A note says what the launch was.

@@ -274,6 +274,27 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
     values
 }
 
+/// The members of template parameters that a code names, `threads` of `Policy::threads`, as far as nothing else there has their names.
+fn of_own_parameters<'a>(code: &'a str, parameters: &[String]) -> Vec<&'a str> {
+    let words = lex::code_words(code);
+    let is_member = |index: usize| {
+        let owner = match (
+            index.checked_sub(1).map(|i| words[i]),
+            index.checked_sub(2).map(|i| words[i]),
+        ) {
+            (Some("::"), Some(owner)) => owner,
+            (Some(":"), Some(":")) => index.checked_sub(3).map_or("", |i| words[i]),
+            _ => "",
+        };
+        parameters.iter().any(|own| own == owner)
+    };
+    let members = |word: &&&str| {
+        let mut places = (0..words.len()).filter(|index| words[*index] == **word).peekable();
+        places.peek().is_some() && places.all(is_member)
+    };
+    words.iter().filter(members).copied().collect()
+}
+
 /// Refuses template arguments that are written at a launch and mean something there alone, or aren't understood.
 fn refuse_unclear_arguments(site: &Site<'_>, refusals: &mut Refusals) {
     let Some(span) = site.launch.template_args else { return };
@@ -282,7 +303,11 @@ fn refuse_unclear_arguments(site: &Site<'_>, refusals: &mut Refusals) {
     let visible = visible_names(site.db, site.file);
     let signature = site.parent.signature(site.db);
     let arguments = gridfuse_analysis::hir::names::template_arguments(site.source(span));
+    let of_own = of_own_parameters(inner, &signature.template_names);
     for word in lex::identifiers(inner) {
+        if of_own.contains(&word) {
+            continue;
+        }
         if local_constant(site, word).is_some() && arguments.iter().any(|argument| argument == word) {
             continue;
         }

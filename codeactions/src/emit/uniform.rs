@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::ExprId;
 
+use crate::edit::lex;
 use crate::emit::split::Split;
 use crate::emit::split::may_be_passed_once;
 use crate::facts::child::Child;
@@ -94,6 +95,10 @@ impl<'a, 'db> Uniform<'a, 'db> {
             }
             let at = self.cluster.site_of[*launch];
             let constant = pure::names_host_constant(&self.cluster.functions[at], arg);
+            // In another function the type that it is cast to has another name.
+            if constant && !self.cluster.functions[at].is_kernel() && self.depends_on_template(*child, &param.ty.base) {
+                return None;
+            }
             let texts = self.texts(at, arg, &mut BTreeSet::new())?;
             for (kernel, text) in texts {
                 if constant && !self.has_same_type(kernel, *child, &param.ty.base) {
@@ -107,6 +112,12 @@ impl<'a, 'db> Uniform<'a, 'db> {
             }
         }
         Some(all)
+    }
+
+    fn depends_on_template(&self, child: usize, ty: &str) -> bool {
+        let child = &self.children[child];
+        let own = &child.item.signature(child.db).template_names;
+        lex::identifiers(ty).any(|word| own.iter().any(|own| own == word))
     }
 
     /// Whether a type that the child's head names is the same at the top of a kernel.

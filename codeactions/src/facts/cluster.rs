@@ -95,6 +95,12 @@ impl<'db> Function<'db> {
         (self.is_kernel() && is_batch).then_some(first.name.as_str())
     }
 
+    /// Whether it is one that runs blocks of different shapes.
+    pub fn has_shaped_batch(&self) -> bool {
+        let first = self.body.params.first().map(|first| &self.body.binding(*first).ty.base);
+        self.batch().is_some() && first.is_some_and(|base| base.contains(SHAPED_BATCH))
+    }
+
     /// Index and name of its arena, where it has one.
     pub fn arena(&self) -> Option<(usize, String)> {
         let index = self.body.params.iter().position(|p| {
@@ -114,10 +120,13 @@ pub const BATCH: &str = "gridfuse::Batch";
 /// The same for a kernel that launches in its turn, or that such a kernel launches.
 pub const NESTED_BATCH: &str = "gridfuse::NestedBatch";
 
+/// The same for a kernel whose launches have blocks of different shapes. It collects no launches itself.
+pub const SHAPED_BATCH: &str = "gridfuse::ShapedBatch";
+
 /// The type is one of these.
 pub fn is_batch(ty: &str) -> bool {
     let name = ty.split_once('<').map(|(name, _)| name.trim_end());
-    name.is_some_and(|name| name == BATCH || name == NESTED_BATCH)
+    name.is_some_and(|name| [BATCH, NESTED_BATCH, SHAPED_BATCH].contains(&name))
 }
 
 /// Gives a kernel that gets aggregators of its own a nested batch.
@@ -142,6 +151,8 @@ pub struct Call {
     pub caller: usize,
     /// Index of the callee.
     pub callee: usize,
+    /// The call, in the caller's body.
+    pub expr: ExprId,
     /// The arguments.
     pub args: Vec<ExprId>,
     /// The argument list with its parentheses, in the caller's file.
@@ -193,6 +204,13 @@ impl<'db> Cluster<'db> {
             }
             members.push(item);
             let function = Function::new(db, item);
+            if function.has_shaped_batch() {
+                let text = format!(
+                    "`{}` runs blocks of different shapes, and collects no launches of its own",
+                    function.name()
+                );
+                refusals.add(text, Some(function.name_place()));
+            }
             if function.is_kernel() {
                 todo.extend(launching_callees(db, item));
                 if function.batch().is_none() {
@@ -482,6 +500,7 @@ fn call(caller: &Function<'_>, at: usize, callee: usize, expr: ExprId, refusals:
     Some(Call {
         caller: at,
         callee,
+        expr,
         args: args.clone(),
         list: TextRange::new(open, span.end),
         repeated: jumps || !places.loops_around(body, expr).is_empty(),

@@ -40,7 +40,8 @@ that changes at once. A child that launches other kernels still launches them; a
 - The NULL stream, `cudaStreamFireAndForget`, or a stream that each thread creates for this launch alone.
 - A child without inline assembly or waiting; arguments that are plain values. Functions that it calls and that read `blockIdx` and the
   like get copies that take them as parameters.
-- Blocks of the child that are one-dimensional, or of the same size for all launches of a block.
+- Blocks of the child that are one-dimensional, or of the same size for all launches of a block. Blocks of
+  other shapes run in one dimension, where the child and what it calls take `threadIdx` as a parameter and don't launch in turn.
 - Enough registers for a thread of the parent to launch: 32, and 48 if the child launches, too. A parent whose blocks have more than 512
   threads gets `__launch_bounds__`, so that it doesn't take too many; so does the aggregated kernel of a child whose blocks have more than
   256 threads. Compiled for debugging (`-G`), a launching thread takes two more registers for each word of the child's arguments. Where

@@ -79,8 +79,95 @@ fn shapes_that_a_block_has_in_common_differ_between_blocks() {
         rewrite(id, &text);
     }
     for id in ["aggregate-multiblock", "aggregate-grid"] {
-        refuses(id, &text, "may have several dimensions and differ");
+        rewrite(id, &text).has(&["gridfuse::ShapedBatch<child_args>"]);
     }
+    refuses("aggregate-grid-host", &text, "may have several dimensions and differ");
+}
+
+#[test]
+fn blocks_of_several_shapes_run_in_a_row() {
+    let child = r#"__device__ int column() { return threadIdx.x; }
+__global__ void child(int* out, int begin) {
+    __shared__ int tile[256];
+    int lane = threadIdx.y * blockDim.x + threadIdx.x;
+    tile[lane] = column();
+    __syncthreads();
+    atomicAdd(&out[begin], tile[blockDim.x * blockDim.y - 1 - lane]);
+}
+"#;
+    let launch = "dim3 block = count > 8 ? dim3(32, 4) : dim3(16, 8);
+    $0child<<<2, block>>>(out, begin);";
+    rewrite("aggregate-block", &with_child(child, launch)).has(&[
+        "__device__ __forceinline__ void child_thread(",
+        "__global__ void child_aggregated(gridfuse::ShapedBatch<child_args> batch",
+        "batch.for_each_block([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,",
+        "child_thread(threadIdx, blockIdx, gridDim, blockDim,",
+    ]);
+    // Both are collected by one, and what is the same for all launches by another one.
+    let two = "child<<<2, dim3(count % 8 + 1, 4)>>>(out, begin);\n    child<<<1, dim3(4, count % 8 + 1)>>>(out, begin);
+    child<<<1, dim3(4, 8)>>>(out, begin);";
+    let result = rewrite("aggregate-block", &with_child(child, two));
+    result.has(&[
+        "gridfuse::ShapedBatch<child_args> batch",
+        "gridfuse::Batch<child_args> batch",
+    ]);
+    assert_eq!(result.text().matches("__global__ void child_aggregated").count(), 2);
+    let asks = child.replace(
+        "__shared__ int tile[256];",
+        "__shared__ int tile[256];\n    unsigned own;\n    asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(own));",
+    );
+    refuses("aggregate-block", &with_child(&asks, launch), "holds inline assembly");
+}
+
+#[test]
+fn kernels_that_nest_have_one_kind_of_batch() {
+    let nest = r#"__global__ void leaf(int* out, int depth) { out[threadIdx.y * blockDim.x + threadIdx.x] = depth; }
+__global__ void tree(int* out, int depth) {
+    int v = threadIdx.x;
+    if (depth > 3) return;
+    tree<<<1, 32>>>(out, depth + 1);
+    $0leaf<<<1, dim3(v % 4 + 1, 4)>>>(out, depth);
+}
+void run(int* out) { tree<<<1, 32>>>(out, 0); }
+"#;
+    refuses("aggregate-block", nest, "may have several dimensions and differ");
+}
+
+#[test]
+fn a_block_that_is_a_template_argument_is_a_number() {
+    let program = |argument: &str| {
+        format!(
+            r#"struct Policy {{ static constexpr unsigned threads = 64; }};
+template <class T, unsigned Threads>
+__global__ void child(T* out, int begin) {{
+    __shared__ T tile[Threads];
+    tile[threadIdx.x] = T(begin);
+    __syncthreads();
+    out[begin + threadIdx.x] = tile[Threads - 1 - threadIdx.x];
+}}
+
+template <class T, class P>
+__global__ void parent(T* out, const int* row, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n && row[v] > 0) $0child<T, {argument}><<<1, P::threads>>>(out, row[v]);
+}}
+
+int main() {{
+    parent<float, Policy><<<4, 128>>>(nullptr, nullptr, 512);
+}}
+"#
+        )
+    };
+    rewrite("aggregate-block", &program("P::threads")).has(&[
+        "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<T, P::threads>> children(arena, out);",
+        "children.launch(1, P::threads, {row[v]});",
+    ]);
+    // What another number says of the block isn't known.
+    refuses(
+        "aggregate-grid-host",
+        &program("64"),
+        "may have several dimensions and differ",
+    );
 }
 
 #[test]

@@ -294,7 +294,11 @@ void run(float* out, const int3* size) {{
         "parent<<<g, b>>>(out, size, gridfuse::arena_for(g, b));",
     ]);
     let varying = text.replace("block(8, 4, 2)", "block(at.x, at.y)");
-    refuses(ID, &varying, "may have several dimensions and differ");
+    rewrite(ID, &varying).has(&[
+        "gridfuse::ShapedBatch<child_args> batch",
+        "[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,",
+        "children.launch(grid, block, {at});",
+    ]);
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod fission_addresses;
 mod fission_parameters;
 mod fixes;
 mod flatten_recursion;
+mod function_templates;
 mod functors;
 mod graphs;
 mod grid_views;

@@ -295,18 +295,6 @@ fn another_meaning_of_the_namespace() {
             "isn't the runtime header's namespace",
         );
     }
-    let function = r#"template <class T>
-__global__ void wide(T* out, T begin) { out[0] = begin; }
-template <class T>
-__device__ void visit(T* out, T begin) {
-    wide<T><<<1, 32>>>(out, begin);
-}
-"#;
-    refuses(
-        "aggregate-block",
-        &with_function(function, "visit(out, v);"),
-        "the template arguments of this launch depend on those of `visit`",
-    );
     let function = r#"namespace n {
 __device__ void visit(int* out, int begin) {
     child<<<1, 32>>>(out, begin, 1);

@@ -11,7 +11,7 @@ use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_s
 use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
 
 use super::collector::{Aggregator, declaration, declared, layer_of, tokens_in};
-use super::launch::{Looks, delete_note, put_back, put_statements_back};
+use super::launch::{Looks, delete_note, put_back, put_noted_back, put_statements_back};
 use super::layer::{Peeled, of_all_looks};
 use super::text::{
     child_of, delete_item, delete_with_gap, is_used_elsewhere, list, place, put_body_back, put_head_back, source,
@@ -445,6 +445,10 @@ pub fn launches<'db>(
         );
         let range = TextRange::new(tokens[index].start as u32, tokens.get(close)?.end as u32);
         let name = format!("{scope}{child}{template}");
+        if aggregator.noted {
+            put_noted_back(edit, FileRange { file, range }, &name)?;
+            continue;
+        }
         put_back(edit, FileRange { file, range }, &name, &config, &arguments, looks)?;
         if !stream.is_empty() {
             delete_note(edit, FileRange { file, range }, &name);

@@ -30,6 +30,8 @@ pub struct Aggregator<'db> {
     pub kernel: String,
     /// The arena, where there is one, and what all launches share.
     pub arguments: Vec<String>,
+    /// What it collects has other template arguments where it launches, which only notes there say.
+    pub noted: bool,
     pub collected: Collected<'db>,
 }
 
@@ -139,6 +141,7 @@ pub fn declaration<'db>(
         return Some(Aggregator {
             arguments: arguments.collect(),
             granularity: reused::granularity(&written(assignment)),
+            noted: false,
             name,
             statement,
             kernel,
@@ -164,6 +167,7 @@ pub fn declaration<'db>(
         statement,
         granularity,
         arguments: arguments.iter().map(written).collect(),
+        noted: false,
         collected: collected(db, aggregated)?,
         kernel,
     })
@@ -176,7 +180,7 @@ pub fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Coll
     let tokens = tokens_in(db, file, place(db, kernel).range);
     let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
     let batch = (0..tokens.len())
-        .find(|i| matches!(word(*i), "Batch" | "NestedBatch" | "StreamBatch") && word(i + 1) == "<")?;
+        .find(|i| matches!(word(*i), "Batch" | "NestedBatch" | "ShapedBatch" | "StreamBatch") && word(i + 1) == "<")?;
     let record = word(batch + 2).to_owned();
     let (types, _) = list(&text, &tokens, batch + 1)?;
     let sizes = types.iter().skip(1).filter_map(|range| text.get(range.clone()));

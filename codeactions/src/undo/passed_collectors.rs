@@ -7,6 +7,7 @@ use std::ops::Range;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::hir::Body;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named};
 
@@ -34,6 +35,14 @@ pub fn kernel_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<(F
         return (kernel_of(db, callee)?.0 == function).then_some((function, callee));
     }
     let kernel = only_caller(db, function)?;
+    // Of a type parameter only the call says that it stands for a collector.
+    if !names_collector(db, function)
+        && !calls(db, kernel, &collectors(db, kernel))
+            .iter()
+            .any(|(_, callee, _)| *callee == function)
+    {
+        return None;
+    }
     let code = source(db, kernel);
     let plain = kernel.signature(db).kernel && code.contains(TYPE) && !code.contains("NestedBatch<");
     (plain && !is_whole_body(db, kernel)).then_some((kernel, function))
@@ -69,8 +78,24 @@ fn collectors(db: &dyn Db, kernel: FunctionItem<'_>) -> Vec<String> {
     names.collect()
 }
 
-/// Whether a function has a parameter that is a collector.
+/// Whether a function has a parameter that is a collector, or may be one: a reference to a type that is deduced.
 fn takes_collector(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let body = || gridfuse_analysis::hir::body(db, function);
+    let any = |body: &Body| (0..body.params.len()).any(|index| type_parameter(db, function, body, index).is_some());
+    names_collector(db, function) || !function.signature(db).template_types.is_empty() && any(&body())
+}
+
+/// The type parameter `Children` of which a parameter `Children& children` is: the place in the list, from the end.
+fn type_parameter(db: &dyn Db, function: FunctionItem<'_>, body: &Body, index: usize) -> Option<usize> {
+    let ty = &body.binding(*body.params.get(index)?).ty;
+    let signature = function.signature(db);
+    let plain = ty.reference && !ty.const_base && ty.pointers == 0 && signature.template_types.contains(&ty.base);
+    let place = signature.template_names.iter().rev().position(|name| *name == ty.base);
+    place.filter(|_| plain)
+}
+
+/// Whether a function has a parameter whose type is that of a collector.
+fn names_collector(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let params = function.signature(db).params_span;
     let code = params.text(&function.text(db)).to_owned();
     code.contains(TYPE) || code.contains(REUSED)
@@ -123,7 +148,18 @@ fn calls<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>, names: &[String]) -> V
         let Some(open) = open.filter(|open| *open > 0 && word(*open) == "(") else {
             continue;
         };
-        let functions = functions_named(db, file, word(open - 1)).into_iter();
+        // Template arguments may be written.
+        let mut name = open - 1;
+        if word(name) == ">" {
+            let ends_here = |first: &usize| {
+                word(*first) == "<" && list(&text, &tokens, *first).is_some_and(|(_, close)| close == name)
+            };
+            match (1..name).rev().find(ends_here) {
+                Some(first) => name = first - 1,
+                None => continue,
+            }
+        }
+        let functions = functions_named(db, file, word(name)).into_iter();
         let mut functions = functions.filter(|f| f.has_body(db) && takes_collector(db, *f));
         found.extend(functions.next().map(|callee| (at, callee, open)));
     }
@@ -164,6 +200,9 @@ pub fn put_back<'db>(
         for (at, position) in handed_on.iter().zip(&positions) {
             let mut known = aggregators.iter().find(|a| a.name == tokens[*at].text(&text))?.clone();
             known.name = param(*position)?;
+            if type_parameter(db, callee, &body, *position).is_some() {
+                known.noted = known.kernel.contains('<');
+            }
             // What all launches share has the name there that the function's parameter has.
             for shared in known.arguments.iter_mut().skip(1) {
                 let same = arguments.iter().position(|a| text.get(a.clone()) == Some(shared));
@@ -175,6 +214,10 @@ pub fn put_back<'db>(
         }
         let range = callee.body_span(db).shift(callee.start(db));
         aggregated::launches(db, &own, callee, range, launched, edit)?;
+        let types = positions
+            .iter()
+            .filter_map(|index| type_parameter(db, callee, &body, *index));
+        remove_types(db, callee, &types.collect::<Vec<_>>(), edit)?;
         for declared in declarations_of(db, callee).into_iter().chain([callee]) {
             let (file, text) = (declared.file(db), declared.file(db).text(db));
             let params = declared.signature(db).params_span.shift(declared.start(db));
@@ -193,6 +236,28 @@ pub fn put_back<'db>(
         }
     }
     Some(gone)
+}
+
+/// Takes type parameters away that a function has for collectors, by their places from the end of the list.
+fn remove_types<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    places: &[usize],
+    edit: &mut EditBuilder<'db>,
+) -> Option<()> {
+    if places.is_empty() {
+        return Some(());
+    }
+    let (file, text) = (function.file(db), function.file(db).text(db));
+    let start = function.signature(db).template_params?.shift(function.start(db)).start;
+    let tokens = lex::code_tokens_of(db, file);
+    let open = tokens.iter().position(|token| token.start as u32 == start)?;
+    let (types, _) = list(&text, tokens, open)?;
+    let place = |place: &usize| types.len().checked_sub(place + 1);
+    let mut places: Vec<usize> = places.iter().map(place).collect::<Option<_>>()?;
+    places.sort_unstable();
+    remove_items(edit, file, &types, &places);
+    Some(())
 }
 
 /// The collectors that each call hands on, in the order of its arguments: the token of the call's parenthesis, the function that is called, and

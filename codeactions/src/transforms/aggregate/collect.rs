@@ -5,7 +5,8 @@ use gridfuse_analysis::facts::launch::launches;
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::eligibility::{
-    refuse_blocks, refuse_child, refuse_to_move, refuse_what_needs_its_children, understand_stream,
+    differs_in_shape, refuse_child, refuse_shapes, refuse_to_move, refuse_to_run_in_a_row,
+    refuse_what_needs_its_children, understand_stream,
 };
 use super::in_order::InOrder;
 use super::strategy::Strategy;
@@ -72,7 +73,10 @@ impl<'db> Collection<'db> {
             collection
                 .streams
                 .push(understand_stream(site, &in_turn, refusals, edit));
-            refuse_blocks(site, strategy.granularity(), refusals);
+            let differs = differs_in_shape(site, strategy.granularity());
+            if differs && !strategy.runs_shapes() {
+                refuse_shapes(site, refusals);
+            }
             strategy.refuse_launch(site, refusals);
             let Some(item) = site.child(refusals) else {
                 continue;
@@ -89,6 +93,12 @@ impl<'db> Collection<'db> {
             let collected = collection.cluster.index(item).is_some();
             let kept = collection.kept[index];
             refuse_child(site, &collection.children[index], collected, kept, &mut draft.refusals);
+            // Kernels that nest have batches of one kind.
+            if differs && collected {
+                refuse_shapes(site, &mut draft.refusals);
+            } else if differs {
+                refuse_to_run_in_a_row(&collection.children[index], &mut draft.refusals);
+            }
             if !collected && known.is_none() {
                 let child = &collection.children[index];
                 let names = launches(child.db, child.worker())

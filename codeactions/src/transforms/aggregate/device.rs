@@ -19,6 +19,14 @@ impl Strategy for ByDevice {
         self.0
     }
 
+    fn runs_shapes(&self) -> bool {
+        true
+    }
+
+    fn has_instances(&self) -> bool {
+        true
+    }
+
     fn keeps_order(&self) -> bool {
         true
     }
@@ -47,7 +55,7 @@ pub fn give_arena<'db>(
     edit: &mut EditBuilder<'db>,
 ) {
     let function = &plan.collection.cluster.functions[index];
-    let needs = plan.needs(index);
+    let needs: Vec<usize> = plan.collectors(index).iter().map(|own| own.group).collect();
     let collected: Vec<Collected<'_, 'db>> = needs.iter().map(|g| plan.collected(index, *g)).collect();
     let room = Room {
         collected: &collected,

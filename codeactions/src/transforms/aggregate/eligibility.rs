@@ -4,13 +4,16 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{Effects, effects};
 use gridfuse_analysis::facts::launch::{self, LaunchFacts, Stream, is_scalar, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::names::template_arguments;
 use gridfuse_analysis::hir::resolve::Child as Launched;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use super::granularity::Granularity;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
 use crate::emit::target;
+use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
 use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
@@ -185,23 +188,55 @@ fn compiled_with(site: &Site<'_>, branch: &[StmtId]) -> bool {
     false
 }
 
-/// Blocks of different shapes fit into one launch only when they are one-dimensional.
-pub fn refuse_blocks(site: &Site<'_>, granularity: Granularity, refusals: &mut Refusals) {
+/// Blocks of several dimensions may differ between launches that are collected together: a block of these doesn't run as it is in a block of
+/// another shape.
+pub fn differs_in_shape(site: &Site<'_>, granularity: Granularity) -> bool {
     let block = &site.facts.block;
-    let linear = is_linear_block(site);
     let alike = block.operand.uniformity.level <= granularity.level() && !block.operand.changes_in_loop;
-    if block.constant.is_none() && !linear && !alike {
-        refusals.add(
-            "the blocks of the child may have several dimensions and differ from launch to launch",
-            Some(site.place(block.operand.span)),
-        );
-    }
+    block.constant.is_none() && !is_linear_block(site) && !alike
+}
+
+/// Refuses a launch because of its blocks' shapes.
+pub fn refuse_shapes(site: &Site<'_>, refusals: &mut Refusals) {
+    refusals.add(
+        "the blocks of the child may have several dimensions and differ from launch to launch",
+        Some(site.place(site.facts.block.operand.span)),
+    );
+}
+
+/// Refuses a child whose body can't run with another `threadIdx`: its blocks run as parts of blocks of another shape, each thread as the one
+/// that has its place in the order in which they make warps.
+pub fn refuse_to_run_in_a_row(child: &Child<'_>, refusals: &mut Refusals) {
+    let effects = effects(child.db, child.worker());
+    movable::refuse_to_outline(child, Form::Thread, &[], &effects, refusals);
 }
 
 /// The block is sure to have one dimension.
 pub fn is_linear_block(site: &Site<'_>) -> bool {
     let block = &site.facts.block;
-    matches!(block.components, Some([_, None, None])) || is_linear(site, block.operand.expr)
+    matches!(block.components, Some([_, None, None])) || is_linear(site, block.operand.expr) || is_template_number(site)
+}
+
+/// The block is also a template argument of the launch, where the child's template has a number: `child<Policy::threads><<<n,
+/// Policy::threads>>>(…)`.
+fn is_template_number(site: &Site<'_>) -> bool {
+    let (Launched::Kernel(child), Some(list)) = (&site.facts.child, site.launch.template_args) else {
+        return false;
+    };
+    let signature = child.signature(site.db);
+    let text = child.text(site.db);
+    let header = signature.template_params.map_or("", |list| list.text(&text));
+    let block = lex::code_words(site.source(site.facts.block.operand.span));
+    let number = |parameter: &String| {
+        let declared = parameter.split('=').next().unwrap_or("");
+        let (ty, name) = declared.trim().rsplit_once(char::is_whitespace)?;
+        let plain = is_plain_type(ty.trim()) && lex::code_words(name).len() == 1;
+        plain.then_some(())
+    };
+    let mut pairs = template_arguments(site.source(list))
+        .into_iter()
+        .zip(template_arguments(header));
+    pairs.any(|(argument, parameter)| lex::code_words(&argument) == block && number(&parameter).is_some())
 }
 
 /// A number, or a local `dim3` made of one number that nothing changes.

@@ -5,6 +5,8 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 
 use super::collect::Collection;
+use super::collected_instances::Instances;
+use super::eligibility::refuse_shapes;
 use super::group::Group;
 use super::strategy::Strategy;
 use crate::api::refusal::Refusals;
@@ -25,7 +27,7 @@ use crate::emit::outline::Worker;
 use crate::emit::split::Split;
 use crate::emit::target;
 use crate::facts::child::Child;
-use crate::facts::cluster::Function;
+use crate::facts::cluster::{Call, Function, SHAPED_BATCH};
 use crate::facts::instance;
 use crate::facts::movable::Form;
 use crate::facts::moved;
@@ -43,12 +45,24 @@ pub struct Plan<'a, 'db> {
     pub collection: &'a Collection<'db>,
     /// What the aggregators collect.
     pub groups: &'a [Group<'a>],
+    /// The instances of those whose template arguments depend on who calls.
+    pub instances: Instances,
     /// How it runs.
     pub strategy: &'a dyn Strategy,
     /// Two groups whose order is kept.
     pub in_order: Option<Turns>,
     /// The parameter of kernels that have none yet.
     pub arena: String,
+}
+
+/// What collects launches in a function: of a group, or of an instance that it has there.
+pub struct Collector {
+    /// The group.
+    pub group: usize,
+    /// The variable or parameter.
+    pub name: String,
+    /// The template arguments of the instance; `None` where the launches say them.
+    pub arguments: Option<String>,
 }
 
 /// What keeps the order of two groups' launches.
@@ -70,6 +84,46 @@ impl<'db> Plan<'_, 'db> {
             launches.any(|(site, _)| reached.contains(&self.collection.cluster.site_of[*site]))
         };
         (0..self.groups.len()).filter(|g| used(&self.groups[*g])).collect()
+    }
+
+    /// The collectors that a function needs.
+    pub fn collectors(&self, function: usize) -> Vec<Collector> {
+        let mut all = Vec::new();
+        for group in self.needs(function) {
+            let Some(instances) = self.instances.of(function, group) else {
+                let (name, arguments) = (self.groups[group].aggregator.clone(), None);
+                all.push(Collector { group, name, arguments });
+                continue;
+            };
+            for (number, arguments) in instances.iter().enumerate() {
+                let (name, arguments) = (self.name(group, number).to_owned(), Some(arguments.clone()));
+                all.push(Collector { group, name, arguments });
+            }
+        }
+        all
+    }
+
+    /// The name of a collector by the number of its instance in a function.
+    fn name(&self, group: usize, number: usize) -> &str {
+        let own = self.instances.name(group, number);
+        own.unwrap_or(&self.groups[group].aggregator)
+    }
+
+    /// The collectors that a call hands on, in the order of the callee's.
+    pub fn handed_on(&self, number: usize, call: &Call) -> Vec<String> {
+        let of = |group: usize| match self.instances.handed_on(number, group) {
+            Some(numbers) => numbers.iter().map(|n| self.name(group, *n).to_owned()).collect(),
+            None => vec![self.groups[group].aggregator.clone()],
+        };
+        self.needs(call.callee).into_iter().flat_map(of).collect()
+    }
+
+    /// What collects a launch of a group, where it stands.
+    pub fn collector_of(&self, group: usize, site: usize) -> &str {
+        let child = &self.collection.children[self.groups[group].child];
+        let named = instance::named(&self.collection.cluster.sites[site], child);
+        let function = self.collection.cluster.site_of[site];
+        self.name(group, self.instances.number(function, group, &named))
     }
 
     /// The function of the cluster that a child is.
@@ -191,8 +245,8 @@ impl<'db> Plan<'_, 'db> {
             .any(|c| c.item == item && c.outlined.is_none())
     }
 
-    /// The name of a group's kernel as a function has to write it, with template arguments.
-    fn kernel(&self, group: usize) -> String {
+    /// The name of a group's kernel as a function has to write it, with template arguments: these, or those of the launches.
+    fn kernel(&self, group: usize, arguments: Option<&str>) -> String {
         let group = &self.groups[group];
         let child = &self.collection.children[group.child];
         let Some(site) = group
@@ -202,7 +256,7 @@ impl<'db> Plan<'_, 'db> {
         else {
             return group.kernel.clone();
         };
-        let template_args = instance::named(site, child);
+        let template_args = arguments.map_or_else(|| instance::named(site, child), str::to_owned);
         format!(
             "{}{template_args}",
             crate::facts::qualified::qualified(site, child, &group.kernel)
@@ -212,33 +266,36 @@ impl<'db> Plan<'_, 'db> {
     /// Refuses names in the types of aggregators that mean something else where these are declared than where they are written.
     pub fn refuse_other_meanings(&self, refusals: &mut Refusals) {
         for (index, group) in self.groups.iter().enumerate() {
-            let (kernel, child) = (self.kernel(index), &self.collection.children[group.child]);
-            let own = [group.kernel.clone()];
-            for (site, _) in &group.launches {
+            let (kernel, child) = (self.kernel(index, None), &self.collection.children[group.child]);
+            for (launch, _) in &group.launches {
                 let (site, at) = (
-                    &self.collection.cluster.sites[*site],
-                    self.collection.cluster.site_of[*site],
+                    &self.collection.cluster.sites[*launch],
+                    self.collection.cluster.site_of[*launch],
                 );
-                let from = Spot::within(&self.collection.cluster.functions[at], site.launch.name_span);
+                let launching = &self.collection.cluster.functions[at];
+                let from = Spot::within(launching, site.launch.name_span);
+                let mut own = vec![group.kernel.clone()];
+                // Their values are written there.
+                if self.instances.has(index) {
+                    own.extend(launching.item.signature(launching.db).template_names.iter().cloned());
+                }
                 let parents = self.collection.cluster.functions.iter().enumerate();
                 for (_, parent) in
                     parents.filter(|(k, f)| f.is_kernel() && self.collection.cluster.reached_from(*k).contains(&at))
                 {
                     if let Some(name) = moved::different(&kernel, from, Spot::top(parent), &own) {
-                        let function = &self.collection.cluster.functions[at];
-                        let text = if function.item.signature(function.db).template_names.contains(&name) {
-                            format!(
-                                "the template arguments of this launch depend on those of `{}`",
-                                function.name()
-                            )
-                        } else {
-                            format!(
-                                "`{name}`, which this launch of `{}` names, isn't the same at the top of `{}`; give one of them \
-                                 another name",
-                                child.name,
-                                parent.name()
-                            )
-                        };
+                        // That is refused where instances are looked for.
+                        if self.instances.dependent.contains(launch)
+                            && launching.item.signature(launching.db).template_names.contains(&name)
+                        {
+                            continue;
+                        }
+                        let text = format!(
+                            "`{name}`, which this launch of `{}` names, isn't the same at the top of `{}`; give one of them \
+                             another name",
+                            child.name,
+                            parent.name()
+                        );
                         refusals.add(text, Some(site.place(site.launch.name_span)));
                     }
                 }
@@ -246,8 +303,20 @@ impl<'db> Plan<'_, 'db> {
         }
     }
 
-    /// The type of a group's aggregator.
-    fn aggregator(&self, group: usize) -> String {
+    /// Kernels that nest have batches of one kind.
+    pub fn refuse_nested_shapes(&self, refusals: &mut Refusals) {
+        if !self.is_nested() {
+            return;
+        }
+        for group in self.groups.iter().filter(|group| group.shaped) {
+            for (site, _) in &group.launches {
+                refuse_shapes(&self.collection.cluster.sites[*site], refusals);
+            }
+        }
+    }
+
+    /// The type of a group's aggregator, or of an instance's with these template arguments.
+    fn aggregator(&self, group: usize, arguments: Option<&str>) -> String {
         let group_of = &self.groups[group];
         let child = &self.collection.children[group_of.child];
         let Some((launch, split)) = group_of.launches.first() else {
@@ -256,12 +325,12 @@ impl<'db> Plan<'_, 'db> {
         let site = &self.collection.cluster.sites[*launch];
         let record = qualified(site, child, &group_of.record);
         let of_record = match split.depends_on_template(child) {
-            true => instance::named(site, child),
+            true => arguments.map_or_else(|| instance::named(site, child), str::to_owned),
             false => String::new(),
         };
         let shared = group_of.block.as_ref().map(|block| block.sizes_at(site, child));
         self.strategy.collector(
-            &self.kernel(group),
+            &self.kernel(group, arguments),
             &format!("{record}{of_record}"),
             site.facts.block.constant,
             shared.as_deref(),
@@ -283,8 +352,9 @@ impl<'db> Plan<'_, 'db> {
             style::indent_at(&function.text, function.start as usize),
             style.unit
         );
-        let declare = |group: usize| {
-            let prefix = format!("{} {}(", self.aggregator(group), self.groups[group].aggregator);
+        let declare = |own: Collector| {
+            let group = own.group;
+            let prefix = format!("{} {}(", self.aggregator(group, own.arguments.as_deref()), own.name);
             let own = self.groups[group].arena.as_deref();
             let mut items = vec![own.unwrap_or(arena).to_owned()];
             if !self.strategy.has_kernel() {
@@ -296,7 +366,7 @@ impl<'db> Plan<'_, 'db> {
             }
             style.list(style::columns(&indent), &prefix, &items, ");")
         };
-        let mut all: Vec<String> = self.needs(index).into_iter().map(declare).collect();
+        let mut all: Vec<String> = self.collectors(index).into_iter().map(declare).collect();
         if let Some(turns) = &self.in_order {
             let items = [turns.first, turns.second].map(|group| self.groups[group].aggregator.clone());
             let prefix = format!("gridfuse::InOrder {}(", turns.name);
@@ -310,15 +380,14 @@ impl<'db> Plan<'_, 'db> {
         let item = &self.collection.cluster.functions[function];
         let is_template = item.item.signature(item.db).template_params.is_some();
         let (mut types, mut params) = (Vec::new(), Vec::new());
-        for group in self.needs(function) {
-            let name = &self.groups[group].aggregator;
+        for Collector { group, name, arguments } in self.collectors(function) {
             if is_template {
                 // A template argument that names a kernel by parameters of another template isn't understood by nvcc.
-                let ty = names.fresh(&camel(name));
+                let ty = names.fresh(&camel(&name));
                 params.push(format!("{ty}& {name}"));
                 types.push(format!("class {ty}"));
             } else {
-                params.push(format!("{}& {name}", self.aggregator(group)));
+                params.push(format!("{}& {name}", self.aggregator(group, arguments.as_deref())));
             }
         }
         (types, params)
@@ -462,9 +531,12 @@ impl<'db> Plan<'_, 'db> {
             record.clone()
         };
         let block = self.collection.cluster.sites[site.0].facts.block.constant;
-        let batch_type = self
-            .strategy
-            .batch_type(&record_type, block, group.block.as_ref(), self.is_nested());
+        let batch_type = match group.shaped {
+            true => format!("{SHAPED_BATCH}<{record_type}>"),
+            false => self
+                .strategy
+                .batch_type(&record_type, block, group.block.as_ref(), self.is_nested()),
+        };
         let mut params = vec![format!("{batch_type} {batch}")];
         params.extend(split.uniform().map(|p| crate::edit::one_line::one_line(&p.param.decl)));
         let linkage = child.linkage();
@@ -505,7 +577,8 @@ impl<'db> Plan<'_, 'db> {
         }
         let by_warps = groups.iter().any(|number| self.groups[*number].threads.is_some());
         let in_launcher = groups.iter().any(|number| self.groups[*number].serial.is_some());
-        let form = if by_warps || in_launcher || self.strategy.runs_in_parent() {
+        let shaped = groups.iter().any(|number| self.groups[*number].shaped);
+        let form = if by_warps || in_launcher || shaped || self.strategy.runs_in_parent() {
             Form::Thread
         } else {
             Form::Block
@@ -562,7 +635,7 @@ impl<'db> Plan<'_, 'db> {
                 Some(_) => "for_each_thread",
                 None => "for_each_block",
             };
-            if group.threads.is_some() {
+            if group.threads.is_some() || group.shaped {
                 parameters.insert(0, "uint3 threadIdx");
             }
             let own = format!("const {record_type}& {args}");

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::collect::Collection;
-use super::eligibility::is_linear_block;
+use super::eligibility::{differs_in_shape, is_linear_block};
+use super::granularity::Granularity;
 use super::shared_block::SharedBlock;
 use super::strategy::Strategy;
 use crate::api::refusal::Refusals;
@@ -35,6 +36,8 @@ pub struct Group<'a> {
     pub arena: Option<String>,
     /// Of the children's warps only those run that have something to do: the index of the parameter that says how many threads have.
     pub threads: Option<usize>,
+    /// The blocks differ in shape: they run in blocks of one dimension.
+    pub shaped: bool,
     /// The function that runs a grid in the thread that launches it, where that may find no room.
     pub serial: Option<String>,
     /// The constant for the block size, where that is a template argument, too.
@@ -62,7 +65,7 @@ impl Group<'_> {
 }
 
 /// Puts the launches together that one aggregator can collect: those of one child with the same template arguments and, for
-/// blocks of several dimensions, the same block.
+/// blocks of several dimensions that don't differ, the same block.
 pub fn groups<'a>(
     collection: &'a Collection<'_>,
     parents: &[(usize, Parent<'_>)],
@@ -84,7 +87,7 @@ pub fn groups<'a>(
         let fits = |m: &&mut Vec<usize>| {
             m.first().is_some_and(|first| {
                 child_of[*first] == child_of[index]
-                    && alike(&sites[*first], site, &children[child_of[index]])
+                    && alike(&sites[*first], site, &children[child_of[index]], strategy.granularity())
                     && strategy.fit_together(&sites[*first], site)
             })
         };
@@ -102,6 +105,8 @@ pub fn groups<'a>(
             .iter()
             .map(|m| (*m, Split::of_instance(&sites[*m], &children[child], &flags, refusals)))
             .collect();
+        let mut own = members.iter().map(|m| &sites[*m]);
+        let shaped = own.any(|site| differs_in_shape(site, strategy.granularity()));
         groups.push(Group {
             child,
             launches,
@@ -111,6 +116,7 @@ pub fn groups<'a>(
             aggregator: String::new(),
             arena: None,
             threads: None,
+            shaped,
             serial: None,
             block: None,
             shares: Shares::default(),
@@ -196,13 +202,19 @@ fn have_one_kernel(a: &Group<'_>, b: &Group<'_>, collection: &Collection<'_>, st
     let bounds = |sites: &[&Site<'_>]| launch_bounds::largest_block(sites.iter().copied());
     have_one_record(a, b, collection, strategy)
         && same_block
+        && a.shaped == b.shaped
         && bounds(&of_a) == bounds(&of_b)
         && instance::are_others(first, other, child)
 }
 
 /// Whether one aggregator can collect both launches, given that they are of the same child.
-fn alike(a: &Site<'_>, b: &Site<'_>, child: &Child<'_>) -> bool {
-    template_words(a, child) == template_words(b, child) && block_words(a) == block_words(b)
+fn alike(a: &Site<'_>, b: &Site<'_>, child: &Child<'_>, granularity: Granularity) -> bool {
+    let shaped = |site: &Site<'_>| differs_in_shape(site, granularity);
+    let blocks = match (shaped(a), shaped(b)) {
+        (false, false) => block_words(a) == block_words(b),
+        (a, b) => a == b,
+    };
+    template_words(a, child) == template_words(b, child) && blocks
 }
 
 fn template_words(site: &Site<'_>, child: &Child<'_>) -> Vec<String> {

@@ -5,6 +5,7 @@
 //! child grids: [`reuse`].
 
 mod collect;
+mod collected_instances;
 mod device;
 mod eligibility;
 mod emit;
@@ -13,6 +14,7 @@ mod group;
 mod host;
 mod in_order;
 mod in_stream;
+mod instances;
 mod reuse;
 pub mod shared_block;
 mod strategy;
@@ -39,8 +41,9 @@ use crate::edit::include::Header;
 use crate::emit::arena;
 use crate::emit::outline::Worker;
 use crate::emit::removed_streams;
-use crate::emit::replaced_launch::replace_launch;
+use crate::emit::replaced_launch::{note_unless_plain, replace_launch};
 use crate::emit::target;
+use crate::emit::was;
 use crate::facts::cluster;
 use crate::facts::shared_room::{self, Needed};
 
@@ -84,6 +87,8 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
         .and_then(|pair| pair.of_groups(&groups, &collection, &mut draft.refusals));
     let header = draft.settle(header.filter(|_| !groups.is_empty()))?;
     group::name(&mut groups, &collection, strategy, &mut draft.names);
+    let Draft { names, refusals, .. } = &mut draft;
+    let instances = instances::find(&groups, &collection, strategy, names, refusals);
     let in_order = in_order.map(|(first, second)| Turns {
         name: draft
             .names
@@ -94,6 +99,7 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
     let plan = Plan {
         collection: &collection,
         groups: &groups,
+        instances,
         strategy,
         in_order,
         arena: draft
@@ -101,6 +107,7 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
             .fresh_in(draft.site.db, &collection.cluster.texts(), "arena"),
     };
     plan.refuse_other_meanings(&mut draft.refusals);
+    plan.refuse_nested_shapes(&mut draft.refusals);
     assume_shared_memory(&plan, &kernels, &mut draft);
     write(&plan, &kernels, &header, &mut draft);
     draft.finish()
@@ -109,7 +116,7 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
 /// Aggregators keep their state in shared memory, which a block has to have left.
 fn assume_shared_memory(plan: &Plan<'_, '_>, kernels: &Kernels<'_>, draft: &mut Draft<'_>) {
     for (index, used) in &kernels.shared {
-        let bytes = plan.strategy.shared_bytes() * plan.needs(*index).len() as u32;
+        let bytes = plan.strategy.shared_bytes() * plan.collectors(*index).len() as u32;
         if bytes != 0
             && let Some(reason) =
                 shared_room::enough(&plan.collection.cluster.functions[*index], Needed::Bytes(bytes), used)
@@ -162,9 +169,8 @@ fn write<'db>(plan: &Plan<'_, 'db>, kernels: &Kernels<'db>, header: &Header, dra
 /// launch are gone with it.
 fn replace_launches<'db>(plan: &Plan<'_, 'db>, draft: &mut Draft<'db>) {
     let (cluster, edit) = (&plan.collection.cluster, &mut draft.edit);
-    for call in &cluster.calls {
-        let needs = plan.needs(call.callee);
-        let arguments: Vec<String> = needs.iter().map(|g| plan.groups[*g].aggregator.clone()).collect();
+    for (number, call) in cluster.calls.iter().enumerate() {
+        let arguments = plan.handed_on(number, call);
         let file = cluster.functions[call.caller].file;
         target::prepend_items(edit, file, call.list, &arguments);
     }
@@ -176,7 +182,20 @@ fn replace_launches<'db>(plan: &Plan<'_, 'db>, draft: &mut Draft<'db>) {
             let child = &plan.collection.children[group.child];
             let shared = group.block.as_ref().map(|block| block.at_launch(site, child));
             let AtLaunch { grid, block } = shared.unwrap_or_default();
-            replace_launch(site, split, [grid, block], &group.aggregator, otherwise, edit);
+            // What takes its place doesn't say by which template parameters it was named.
+            if plan.instances.dependent.contains(index) {
+                was::note(site, edit);
+            } else {
+                note_unless_plain(site, edit);
+            }
+            replace_launch(
+                site,
+                split,
+                [grid, block],
+                plan.collector_of(number, *index),
+                otherwise,
+                edit,
+            );
         }
         if let Some(block) = &group.block {
             let child = &plan.collection.children[group.child];

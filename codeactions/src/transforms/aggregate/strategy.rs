@@ -76,6 +76,16 @@ pub trait Strategy {
         true
     }
 
+    /// Blocks of several dimensions and different shapes run in blocks of one dimension.
+    fn runs_shapes(&self) -> bool {
+        false
+    }
+
+    /// A kernel can have collectors of several instances of one kernel template, whose template arguments only it knows.
+    fn has_instances(&self) -> bool {
+        false
+    }
+
     /// Two aggregators can launch in order.
     fn keeps_order(&self) -> bool {
         false

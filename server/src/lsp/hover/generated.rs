@@ -224,9 +224,14 @@ pub fn role(snapshot: &Snapshot, function: FunctionItem<'_>) -> Option<String> {
     let parameters = signature.params_span.text(&text);
     let batch = parameters.trim_start_matches('(').trim_start();
     if signature.kernel
-        && ["gridfuse::Batch<", "gridfuse::NestedBatch<", "gridfuse::StreamBatch<"]
-            .iter()
-            .any(|ty| batch.starts_with(ty))
+        && [
+            "gridfuse::Batch<",
+            "gridfuse::NestedBatch<",
+            "gridfuse::ShapedBatch<",
+            "gridfuse::StreamBatch<",
+        ]
+        .iter()
+        .any(|ty| batch.starts_with(ty))
     {
         return Some(
             "The aggregated form of a kernel: one grid of it runs many launches, `batch.for_each_block` gives each of them its blocks, \
