@@ -1,7 +1,8 @@
 //! How a stream is used that the launching function creates: what of it goes with the launch.
 
-use gridfuse_analysis::facts::launch::{LaunchFacts, is_scalar, launches};
+use gridfuse_analysis::facts::launch::{LaunchFacts, launches};
 use gridfuse_analysis::facts::streams::creates_stream;
+use gridfuse_analysis::hir::plain_types::NUMBERS;
 use gridfuse_analysis::hir::{BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use crate::facts::checked_calls::{checked, checked_by_if, checked_by_macro};
@@ -163,7 +164,7 @@ fn with_its_loop(site: &Site<'_>, stmt: StmtId) -> StmtId {
         ExprKind::IncDec { place, .. } => named(body, body.strip_parens(place)) == Some(counter.binding),
         _ => false,
     };
-    let plain = is_scalar(&body.binding(counter.binding).ty.base) && body.binding(counter.binding).ty.is_value();
+    let plain = is_number(body, counter.binding);
     let computes = only_computes(body, *cond) && counter.init.is_some_and(|init| only_computes(body, init));
     match *repeated == inner && counts && plain && computes {
         true => around,
@@ -171,13 +172,15 @@ fn with_its_loop(site: &Site<'_>, stmt: StmtId) -> StmtId {
     }
 }
 
+fn is_number(body: &Body, binding: BindingId) -> bool {
+    let ty = &body.binding(binding).ty;
+    ty.is_value() && NUMBERS.contains(&ty.base.trim_start_matches("const ").trim())
+}
+
 /// An expression of numbers that does nothing but compute.
 fn only_computes(body: &Body, expr: ExprId) -> bool {
     match &body.expr(expr).kind {
-        ExprKind::Name(Name::Local(binding)) => {
-            let ty = &body.binding(*binding).ty;
-            ty.is_value() && is_scalar(&ty.base)
-        }
+        ExprKind::Name(Name::Local(binding)) => is_number(body, *binding),
         ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::SizeOf => true,
         ExprKind::Paren(e) | ExprKind::Unary(_, e) => only_computes(body, *e),
         ExprKind::Field { base, arrow: false, .. } => only_computes(body, *base),
