@@ -378,6 +378,12 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
                 }
                 found
             }
+            // A reference may be made of what stands in it.
+            ExprKind::InitList(items) => {
+                let mut found = self.value(e, kept);
+                found.extend(items.iter().flat_map(|item| self.place(*item, kept)));
+                found
+            }
             ExprKind::Conditional { then, otherwise, .. } => {
                 let mut found = self.place(*then, kept);
                 found.extend(self.place(*otherwise, kept));
@@ -423,22 +429,39 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
     /// The function's own variable that is written where this place is.
     fn own_root(&self, place: ExprId) -> Option<BindingId> {
         match &self.body.expr(place).kind {
-            ExprKind::Paren(inner)
-            | ExprKind::Field {
-                base: inner,
+            ExprKind::Paren(inner) => self.own_root(*inner),
+            ExprKind::Field {
+                base,
+                field,
                 arrow: false,
-                ..
-            } => self.own_root(*inner),
+            } => self.own_root(*base).filter(|_| !self.may_be_reference(field)),
             ExprKind::Index { base, .. } if self.places.shape(*base).is_some_and(|s| s.dims > 0) => {
                 self.own_root(*base)
             }
             ExprKind::Name(Name::Local(b)) => {
                 let variable = self.body.binding(*b);
-                let own = matches!(variable.storage, Storage::Local | Storage::Param);
+                // A parameter that is declared as an array is a pointer.
+                let own = match variable.storage {
+                    Storage::Local => true,
+                    Storage::Param => variable.ty.array.is_empty(),
+                    _ => false,
+                };
                 (own && !variable.ty.reference && !variable.ty.complex).then_some(*b)
             }
             _ => None,
         }
+    }
+
+    /// Whether code in sight may declare a reference by this name, as a member of some class.
+    fn may_be_reference(&self, field: &str) -> bool {
+        included_files(self.db, self.function.file(self.db)).iter().any(|file| {
+            let text = file.text(self.db);
+            text.match_indices(field).any(|(at, _)| {
+                let before = text.get(..at).unwrap_or("").trim_end();
+                let after = text.get(at + field.len()..).unwrap_or("").trim_start();
+                before.ends_with('&') && !before.ends_with("&&") && after.starts_with([';', ',', '{', '=', '['])
+            })
+        })
     }
 
     /// Whether an expression may store an address where others find it.

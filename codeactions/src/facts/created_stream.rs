@@ -1,5 +1,6 @@
 //! How a stream is used that the launching function creates: what of it goes with the launch.
 
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::{LaunchFacts, launches};
 use gridfuse_analysis::facts::streams::creates_stream;
 use gridfuse_analysis::hir::plain_types::NUMBERS;
@@ -9,7 +10,8 @@ use crate::facts::checked_calls::{checked, checked_by_if, checked_by_macro};
 use crate::facts::order::comes_again;
 use crate::facts::sequence::jumps;
 use crate::facts::site::Site;
-use crate::facts::uses::named;
+use crate::facts::unlowered::named_unlowered;
+use crate::facts::uses::named as variable_named;
 
 /// How a stream that the launching function has created is used.
 pub struct CreatedStream {
@@ -131,7 +133,18 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId, in_turn: &[u32]) -> C
             found.declaration = Some(StmtId(index as u32));
         }
     }
-    found.each_time = created_each_time(site, &found.create);
+    // Its declaration goes, too.
+    let removed: Vec<Span> = { found.create.iter().chain(&found.destroy) }
+        .map(|stmt| body.stmt(*stmt).span)
+        .collect();
+    let whole = site.parent.body_span(site.db);
+    let named = named_unlowered(site.db, site.parent, whole).into_iter();
+    let mut named = named.filter(|(b, at)| *b == binding && !removed.iter().any(|stmt| stmt.contains(*at)));
+    if named.next().is_some() && found.other.is_none() {
+        found.other = Some(site.facts.expr);
+    }
+    // Of several streams another one may be created than the launch goes into.
+    found.each_time = body.binding(binding).ty.array.is_empty() && created_each_time(site, &found.create);
     found.shared_by_iterations = comes_again(site) && !found.each_time;
     found
 }
@@ -161,7 +174,7 @@ fn with_its_loop(site: &Site<'_>, stmt: StmtId) -> StmtId {
     };
     let [counter] = decls.as_slice() else { return stmt };
     let counts = match body.expr(body.strip_parens(*step)).kind {
-        ExprKind::IncDec { place, .. } => named(body, body.strip_parens(place)) == Some(counter.binding),
+        ExprKind::IncDec { place, .. } => variable_named(body, body.strip_parens(place)) == Some(counter.binding),
         _ => false,
     };
     let plain = is_number(body, counter.binding);

@@ -301,13 +301,18 @@ pub fn named(site: &Site<'_>, child: &Child<'_>) -> String {
     arguments(site, child).unwrap_or_else(written)
 }
 
+/// The value of a template argument that is a decimal number; `010` is another one.
+pub fn number(written: &str) -> Option<u32> {
+    let plain = written == "0" || !written.starts_with('0') && written.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| written.parse().ok()).flatten()
+}
+
 /// Whether two launches of a template are surely of different instances: one of their template arguments is another number, or another type
 /// that the language has.
 pub fn are_others(a: &Site<'_>, b: &Site<'_>, child: &Child<'_>) -> bool {
     let (Some(of_a), Some(of_b)) = (at_launch(a, child), at_launch(b, child)) else {
         return false;
     };
-    let number = |value: &str| value.parse::<u32>().ok();
     let ty = |value: &str| {
         let plain = ctype::normalize(value);
         matches!(

@@ -162,12 +162,8 @@ int main() {{
         "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<T, P::threads>> children(arena, out);",
         "children.launch(1, P::threads, {row[v]});",
     ]);
-    // What another number says of the block isn't known.
-    refuses(
-        "aggregate-grid-host",
-        &program("64"),
-        "may have several dimensions and differ",
-    );
+    // All threads launch blocks of one shape.
+    rewrite("aggregate-block", &program("64")).has(&["gridfuse::Batch<child_args>"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Streams that the launching function creates, and looks whether it could.
 
-use super::{program, refuses, rewrite};
+use super::{program, refuses, rewrite, rewrite_files};
 
 const ID: &str = "aggregate-block";
 
@@ -125,9 +125,31 @@ fn what_else_is_done_with_several_streams() {
         ("auto with = [&] { return s[0]; };", "s[0]"),
         ("cudaMemsetAsync(out, 0, 4, s[1]);", "s[0]"),
         ("child<<<1, 32, 0, s[1]>>>(out, begin, count);", "s[1]"),
+        ("int streams = sizeof(s) / sizeof(s[0]);", "s[0]"),
+        ("decltype(s[0]) other;", "s[0]"),
         ("int k = 0;", "s[k++]"),
         ("", "s[atomicAdd(out, 1)]"),
     ] {
         refuses(ID, &among_several(code, operand, DESTROY), "");
+    }
+}
+
+/// The stream that is created may be another one than that into which something is launched.
+#[test]
+fn several_streams_that_are_created_in_turn() {
+    let text = program(
+        r#"cudaStream_t s[4];
+    for (int k = 0; k < 4; ++k) {
+        cudaStreamCreateWithFlags(&s[k], cudaStreamNonBlocking);
+        child<<<(count + 31) / 32, 32, 0, s[k / 2 * 2]>>>(out, begin, count);
+    }"#,
+    );
+    match rewrite_files(ID, &[("a.cu", &text)], &[]) {
+        Ok(result) => assert!(
+            result.assumes.iter().any(|a| a.contains("one thread launches")),
+            "{:?}",
+            result.assumes
+        ),
+        Err(reasons) => assert!(reasons.iter().any(|r| r.contains("one thread launches")), "{reasons:?}"),
     }
 }

@@ -9,6 +9,8 @@ const LAUNCH: &str = "child<<<1, 32, 128>>>(out, begin, count);";
 const BEFORE: &str = "\
 struct Box { int a[4]; int n; };
 struct Holder { int* at; };
+struct Slot { int*& where_it_is; };
+__device__ void put(int* at[], int& x) { at[0] = &x; }
 __device__ int* slots[40];
 __device__ int* first(int& x) { return &x; }
 __device__ const int* of_constant(const int& x) { return &x; }
@@ -16,6 +18,11 @@ __device__ const unsigned* of_number(const unsigned& x) { return &x; }
 __device__ void keep(int& x) { slots[0] = &x; }
 __device__ void keep_deeper(int* x) { keep(*x); }
 __device__ void add_to(int& x, int by) { x += by; }
+template <class T>
+__device__ int is_const(T&) { return 0; }
+template <class T>
+__device__ int is_const(const T&) { return 1; }
+__device__ int of_number_alone(int x) { return x + 1; }
 __device__ int sum(const int* x) { return x[0] + x[1]; }
 ";
 
@@ -103,6 +110,19 @@ fn objects_that_are_kept() {
         "int x[3]; auto p = x + 1;",
     ] {
         refused(before, "out[begin] = *&p[0];", "has a type that can't be made an array");
+    }
+    // Who is called stores it where the child's own pointer is.
+    for (before, behind) in [
+        ("int x = 1; int* at[1]; put(at, x);", "out[begin] = *at[0];"),
+        (
+            "int x = 1; int* at; Slot s{at}; s.where_it_is = &x;",
+            "out[begin] = *at;",
+        ),
+        ("int x = 1; const int& r{x};", "out[begin] = r;"),
+    ] {
+        let result = super::rewrite_files(ID, &[("a.cu", &program(before, behind))], &[]);
+        let text = result.as_ref().map(|r| r.text().to_owned()).unwrap_or_default();
+        assert!(text.is_empty() || text.contains("int x[32];"), "{before}: {text}");
     }
     refused("int x = 1; Holder h{&x};", "out[begin] = *h.at;", "`h`");
     refused(
@@ -219,6 +239,26 @@ fn constants_that_the_compiler_needs() {
         "const int K = sizeof(int), i = threadIdx.x; out[begin] = K + i;",
         "int a[K]; a[0] = 1; out[begin] = a[0];",
         "a constant that the compiler needs",
+    );
+}
+
+/// Whoever gets an element of an array doesn't see that the variable was `const`.
+#[test]
+fn functions_that_see_what_is_const() {
+    let reason = "a function that it is passed to may see that";
+    refused(
+        "const int k = out[1]; out[begin] = k;",
+        "out[begin] = is_const(k);",
+        reason,
+    );
+    refused(
+        "int* const p = out + out[1]; *p = 1;",
+        "out[begin] = is_const(p);",
+        reason,
+    );
+    split(
+        "const int k = out[1]; out[begin] = k;",
+        "out[begin] = min(k, 3) + of_number_alone(k);",
     );
 }
 

@@ -234,3 +234,45 @@ fn taken_back() {
         assert!(fix("revert", &marked.replace(note, ""), &[]).is_err(), "{there}");
     }
 }
+
+/// An instance that only looks like another one, or that another one would be called for.
+#[test]
+fn numbers_and_their_types() {
+    let sized = |head: &str, argument: &str| {
+        format!(
+            "template <{head} N>\n__device__ void sized(int* out, int count) {{\n    fill<int, {argument}><<<1, 32>>>(out, count);\n}}\n"
+        )
+    };
+    let twice = |a: &str, b: &str| {
+        format!("sized<{a}>(out + v, row[v]);\n    sized<{b}>(out + v, row[v]);\n    hold_on(out, v);")
+    };
+    // The launch of `fill` is the one that is rewritten.
+    let held = |before: &str, does: &str| {
+        let text = held(before, does).replace("$0hold<<<", "hold<<<");
+        text.replacen("    fill<int", "    $0fill<int", 1)
+            .replacen(") fill<int", ") $0fill<int", 1)
+    };
+    let refuse = |before: &str, does: &str, reason: &str| refuses("aggregate-block", &held(before, does), reason);
+    let twins = "are different ones in `parent` isn't known";
+    refuse(&sized("int", "N"), &twice("8", "010"), twins);
+    let class = "struct Eight { static constexpr int Threads = 8; };\nnamespace other { struct Threads {}; }\n";
+    refuse(
+        &(class.to_owned() + &sized("int", "N")),
+        &twice("8", "Eight::Threads"),
+        twins,
+    );
+    for head in ["unsigned", "short", "char", "unsigned long long", "auto"] {
+        refuse(
+            &sized(head, "N - 4"),
+            "sized<3>(out + v, row[v]);",
+            "can't be written there",
+        );
+        rewrite("aggregate-block", &held(&sized(head, "N"), &twice("3", "5")));
+    }
+    rewrite(
+        "aggregate-block",
+        &held(&sized("int", "N - 4"), "sized<3>(out + v, row[v]);"),
+    );
+    let chosen = "template <int N>\n__device__ void sized(int* out, int count) {\n    if constexpr (N > 3) fill<int, N><<<1, 32>>>(out, count);\n}\n";
+    refuse(chosen, &twice("3", "5"), "`if constexpr` decides");
+}

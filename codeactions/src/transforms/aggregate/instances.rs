@@ -8,7 +8,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::functors::{class_named, functor_class};
 use gridfuse_analysis::hir::names::{template_arguments, unqualified};
 use gridfuse_analysis::hir::scope::hides;
-use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, Stmt, StmtKind};
 
 use super::collect::Collection;
 use super::collected_instances::{Instances, is_same};
@@ -125,6 +125,28 @@ impl<'db> Search<'_, 'db> {
                 "{plain}, and `{name}`, which comes to it, is launched by the device itself"
             ));
         }
+        // An instance that nobody launches may not compile.
+        let chosen = |body: &Body, at: Span| {
+            let branch =
+                |stmt: &Stmt| matches!(stmt.kind, StmtKind::If { constexpr: true, .. }) && stmt.span.contains(at);
+            body.stmts.iter().any(branch)
+        };
+        let sites = self.group.launches.iter().map(|(site, _)| &cluster.sites[*site]);
+        let mut at_sites = sites.map(|site| chosen(&site.body, site.facts.span));
+        let to_launch = |call: &&Call| {
+            launching
+                .iter()
+                .any(|at| call.callee == *at || cluster.reached_from(call.callee).contains(at))
+        };
+        let mut at_calls = cluster.calls.iter().filter(to_launch).map(|call| {
+            let body = &cluster.functions[call.caller].body;
+            chosen(body, body.expr(call.expr).span)
+        });
+        if at_sites.any(|chosen| chosen) || at_calls.any(|chosen| chosen) {
+            return Err(format!(
+                "{plain}, and `if constexpr` decides which of them are compiled"
+            ));
+        }
         let mut of: BTreeMap<usize, Vec<String>> = BTreeMap::new();
         let child = &self.collection.children[self.group.child];
         for ((site, _), at) in self.group.launches.iter().zip(&launching) {
@@ -198,9 +220,30 @@ impl<'db> Search<'_, 'db> {
             self.check_names(caller, call, &value)?;
             values.push((name.clone(), value));
         }
-        let argument = |argument: &String| {
+        let child = &self.collection.children[self.group.child];
+        let header = child
+            .template
+            .as_deref()
+            .and_then(|header| header.trim_start().strip_prefix("template"));
+        let of_child = template_arguments(header.unwrap_or(""));
+        let argument = |(index, argument): (usize, &String)| {
+            // A number as it is written has a type that the parameter needn't have.
+            let is_typed = |(name, value): &(String, String)| {
+                signature.template_types.iter().any(|ty| ty == name)
+                    || is_plain_int(&declared(callee, name)) && is_int(caller, value)
+            };
+            let typed = values
+                .iter()
+                .filter(|(name, _)| lex::identifiers(argument).any(|word| word == name))
+                .all(is_typed);
             if let Some((_, value)) = values.iter().find(|(name, _)| name == argument) {
-                return Some(value.clone());
+                let any_type = of_child
+                    .get(index)
+                    .is_none_or(|own| lex::identifiers(own).any(|word| word == "auto"));
+                return (typed || !any_type).then(|| value.clone());
+            }
+            if !typed {
+                return None;
             }
             // In `T*` and `const T`, an argument that is a pointer would bind otherwise; in `N + 1`, a sum.
             let names = |value: &str| lex::code_words(value).iter().all(|word| is_part_of_name(word));
@@ -209,7 +252,8 @@ impl<'db> Search<'_, 'db> {
                 .all(|(name, value)| names(value) || !lex::identifiers(argument).any(|word| word == name));
             plain.then(|| with_values(argument, signature, &values)).flatten()
         };
-        let arguments: Option<Vec<String>> = template_arguments(text).iter().map(argument).collect();
+        let arguments = template_arguments(text);
+        let arguments: Option<Vec<String>> = arguments.iter().enumerate().map(argument).collect();
         let arguments = arguments.ok_or_else(|| {
             format!(
                 "the template arguments of this launch are computed from those of `{}`, and what they are in `{}` can't be written there",
@@ -281,7 +325,9 @@ fn value(caller: &Function<'_>, call: &Call, callee: &Function<'_>, name: &str) 
         .iter()
         .position(|own| own == name)
         .ok_or(false)?;
-    if header.contains("...") {
+    // A template as an argument is none of its types.
+    let is_template = |parameter: &String| lex::identifiers(parameter).next() == Some("template");
+    if header.contains("...") || template_arguments(&header).iter().any(is_template) {
         return Err(false);
     }
     let ExprKind::Call { template_args, .. } = &caller.body.expr(call.expr).kind else {
@@ -303,6 +349,29 @@ fn value(caller: &Function<'_>, call: &Call, callee: &Function<'_>, name: &str) 
         true => Err(false),
         false => Ok(found),
     }
+}
+
+/// How a function's template parameter is declared, without its name and its default.
+fn declared(function: &Function<'_>, name: &str) -> String {
+    let signature = function.item.signature(function.db);
+    let list = signature
+        .template_params
+        .map_or("", |list| list.shift(function.start).text(&function.text));
+    let all = template_arguments(list);
+    let own = all.iter().map(|parameter| parameter.split('=').next().unwrap_or(""));
+    own.filter_map(|parameter| parameter.trim().strip_suffix(name))
+        .map(|ty| ty.trim().to_owned())
+        .next()
+        .unwrap_or_default()
+}
+
+fn is_plain_int(ty: &str) -> bool {
+    ty == "int"
+}
+
+/// A template argument is an `int` as it is written where a function calls: a number, or a template parameter of that function's.
+fn is_int(caller: &Function<'_>, value: &str) -> bool {
+    value.parse::<i32>().is_ok() || is_plain_int(&declared(caller, value))
 }
 
 /// The same where it is deduced.
@@ -371,7 +440,7 @@ enum Certain {
 /// Whether two lists of template arguments, as a kernel writes them, are those of different instances for sure.
 fn are_different(function: &Function<'_>, a: &str, b: &str) -> bool {
     let certain = |written: &String| {
-        if let Ok(number) = written.parse::<u32>() {
+        if let Some(number) = instance::number(written) {
             return Some(Certain::Number(number));
         }
         let written = written.trim();
@@ -388,8 +457,9 @@ fn are_different(function: &Function<'_>, a: &str, b: &str) -> bool {
         let signature = function.item.signature(function.db);
         let own = |names: &[String]| names.iter().any(|own| own == name);
         // What stands behind the arguments may be a member that is any type.
-        let odd =
-            class.contains(['*', '&', '(', '[', ' ']) || list.contains(':') || !list.is_empty() && !list.ends_with('>');
+        let odd = class.contains(['*', '&', '(', '[', ' ', ':'])
+            || list.contains(':')
+            || !list.is_empty() && !list.ends_with('>');
         if odd || hides(function.db, function.item, class) || own(&signature.template_names) {
             return None;
         }

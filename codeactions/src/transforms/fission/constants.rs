@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::hir::library::library;
+use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
-use gridfuse_analysis::hir::{BindingId, Body, ExprId, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, StmtId, StmtKind, Storage};
 
 use super::structure::{Branch, Item};
 use crate::edit::names::words_with_macros;
 use crate::facts::child::Child;
-use crate::facts::uses::variables;
+use crate::facts::uses::{named, variables};
 
 /// Of the variables that are named where nothing is lowered (`unlowered`), those that are named outside of the regions: in the heads of loops,
 /// in the sizes of shared memory, by statements that run once.
@@ -42,18 +44,54 @@ pub fn is_around(body: &Body, binding: BindingId) -> bool {
     matches!(body.binding(binding).storage, Storage::Shared | Storage::ExternShared)
 }
 
-/// The variables whose values the compiler has to know: in `case` labels and as sizes of arrays.
+/// The variables whose values the compiler has to know: in `case` labels, in the conditions of `if constexpr`, and as sizes of arrays.
 pub fn needed_by_compiler(body: &Body) -> BTreeSet<BindingId> {
     let mut exprs: Vec<ExprId> = { body.bindings.iter() }
         .flat_map(|binding| binding.ty.array.iter().flatten().copied())
         .collect();
     for stmt in body.root.map(|root| all_stmts(body, root)).unwrap_or_default() {
-        if let StmtKind::Case { value, .. } = &body.stmt(stmt).kind {
-            exprs.extend(value);
+        match &body.stmt(stmt).kind {
+            StmtKind::Case { value, .. } => exprs.extend(value),
+            StmtKind::If {
+                cond, constexpr: true, ..
+            } => exprs.extend(cond),
+            _ => {}
         }
     }
     let all: Vec<ExprId> = exprs.into_iter().flat_map(|e| all_in_expr(body, e)).collect();
     variables(body, &all)
+}
+
+/// Somebody who is called may see that a variable is `const`: a template, or one of several functions. Elements of an array aren't.
+pub fn shows_const(child: &Child<'_>, binding: BindingId) -> bool {
+    let body: &Body = &child.body;
+    let ty = &body.binding(binding).ty;
+    if !(ty.const_pointer || ty.const_base && ty.pointers == 0) {
+        return false;
+    }
+    let is_it = |arg: &ExprId| {
+        let arg = body.strip_parens(*arg);
+        let place = match body.expr(arg).kind {
+            ExprKind::AddrOf(place) => body.strip_parens(place),
+            _ => arg,
+        };
+        named(body, place) == Some(binding)
+    };
+    body.exprs.iter().any(|expr| {
+        let ExprKind::Call { name, args, .. } = &expr.kind else {
+            return false;
+        };
+        let Some(name) = name else {
+            return args.iter().any(is_it);
+        };
+        let functions = functions_in(child.db, child.item, name);
+        let alone = match functions.as_slice() {
+            [] => library(name).is_some(),
+            [function] => function.signature(child.db).template_params.is_none(),
+            _ => false,
+        };
+        !alone && args.iter().any(is_it)
+    })
 }
 
 /// What stands in front of the alignment that a declaration asks for.

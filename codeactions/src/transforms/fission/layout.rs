@@ -200,6 +200,11 @@ impl Layout {
                     child.name
                 ));
             }
+            if constants::shows_const(child, *binding) {
+                return refuse(format!(
+                    "`{name}`, {where_used}, is `const`, which elements of an array aren't, and a function that it is passed to may see that"
+                ));
+            }
             if let Some(span) = unknown_use(child, *binding) {
                 return Err(reason(
                     format!("`{name}`, {where_used}, is used in a way that is not understood"),

@@ -68,9 +68,8 @@ impl Lab<'_> {
             if !is_open(&first) {
                 break Some(first);
             }
-            let mut open: Vec<Point> = finalists.into_iter().filter(is_open).collect();
-            open.retain(|point| !self.known(*point));
-            if open.is_empty() {
+            let open: Vec<Point> = finalists.into_iter().filter(is_open).collect();
+            if self.known(first) {
                 self.save()?;
                 continue;
             }
