@@ -279,6 +279,10 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
                     parameters.get(index).is_some_and(|p| !p.ty.reference && !p.ty.complex)
                 });
             found.extend(self.value(*arg, kept));
+            // What is made of `{x}` may have a reference to `x`.
+            if let ExprKind::InitList(items) = &self.body.expr(self.body.strip_parens(*arg)).kind {
+                found.extend(items.iter().flat_map(|item| self.place(*item, kept)));
+            }
             // Of who isn't seen it is not said that he keeps a built-in variable, which all pass to everybody.
             if !by_value {
                 let object = self.place(*arg, kept);

@@ -10,8 +10,10 @@ const BEFORE: &str = "\
 struct Box { int a[4]; int n; };
 struct Holder { int* at; };
 struct Slot { int*& where_it_is; };
-__device__ void put(int* at[], int& x) { at[0] = &x; }
+struct Reference { int& to; };
 __device__ int* slots[40];
+__device__ void keep_all(Reference r) { slots[0] = &r.to; }
+__device__ void put(int* at[], int& x) { at[0] = &x; }
 __device__ int* first(int& x) { return &x; }
 __device__ const int* of_constant(const int& x) { return &x; }
 __device__ const unsigned* of_number(const unsigned& x) { return &x; }
@@ -118,7 +120,7 @@ fn objects_that_are_kept() {
             "int x = 1; int* at; Slot s{at}; s.where_it_is = &x;",
             "out[begin] = *at;",
         ),
-        ("int x = 1; const int& r{x};", "out[begin] = r;"),
+        ("int x = 1; keep_all({x});", "out[begin] = *slots[0];"),
     ] {
         let result = super::rewrite_files(ID, &[("a.cu", &program(before, behind))], &[]);
         let text = result.as_ref().map(|r| r.text().to_owned()).unwrap_or_default();
