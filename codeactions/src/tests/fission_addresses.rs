@@ -25,6 +25,11 @@ __device__ int is_const(T&) { return 0; }
 template <class T>
 __device__ int is_const(const T&) { return 1; }
 __device__ int of_number_alone(int x) { return x + 1; }
+template <class T>
+struct Place { T is; };
+union Bits { double number; long long bits; };
+__device__ double as_number(int* x) { Bits b; b.bits = (long long)x; return b.number; }
+enum class Address : unsigned long long {};
 __device__ int sum(const int* x) { return x[0] + x[1]; }
 ";
 
@@ -85,6 +90,95 @@ fn one_object_for_each_thread() {
         let before = format!("const int i = threadIdx.x, j = count; const int* p = {init};");
         split(&before, "out[begin] = *p + i;").has(&["int i[32];"]);
     }
+}
+
+/// An address goes on in whatever has room for a part of it, and as a reference that somebody returns.
+#[test]
+fn addresses_in_pieces() {
+    for before in [
+        "int x = 1; int* p = &x; char* from = (char*)&p; char* to = (char*)slots; for (int i = 0; i < 8; ++i) to[i] = from[i];",
+        "int x = 1; unsigned low = (unsigned)(size_t)&x; out[begin] = (int)low;",
+        "int x = 1; slots[0] = (int*)(size_t)as_number(&x);",
+        "int x = 1; ((double*)slots)[0] = as_number(&x);",
+        "int x = 1; ((Address*)slots)[0] = (Address)(size_t)&x;",
+        "int x = 1; short* s = (short*)slots; s[0] = (short)((size_t)&x >> 16);",
+        "int x = 1, y = 2; slots[0] = (int*)&std::max(x, y);",
+        "int x[2]; x[1] = 1; slots[0] = &1[x];",
+        "int x = 1; { Place<int*&> place{slots[0]}; place.is = &x; }",
+        "int x = 1; slots[0] = x ? &x : nullptr;",
+        "int x = 1; bool b = (slots[0] = &x) != nullptr; out[begin] = b;",
+    ] {
+        let array = if before.contains("x[2]") {
+            "int x[32][2];"
+        } else {
+            "int x[32];"
+        };
+        split(before, "out[begin] = *slots[0];").has(&[array]);
+    }
+}
+
+/// The class that a name of CUDA's stands for is the program's.
+#[test]
+fn classes_with_names_of_cuda() {
+    let program = |class: &str, before: &str| {
+        let child = format!(
+            "{class}
+__device__ int* kept[40];
+__device__ void* slots;
+__global__ void child(int* out, int begin, int count) {{
+    int x = 1;
+    {before}
+    __syncthreads();
+    out[begin] = *kept[threadIdx.x];
+}}
+"
+        );
+        with_child(&child, LAUNCH)
+    };
+    let before = "{ half h{x}; kept[threadIdx.x] = &h.at; }";
+    rewrite(ID, &program("struct half { int& at; };", before)).has(&["int x[32];"]);
+    refuses(
+        ID,
+        &program("struct half { int* at; };", "half h; h.at = &x; slots = &h;"),
+        "has a type that can't be made an array",
+    );
+}
+
+/// A name may stand for a type that an array can't have.
+#[test]
+fn aliases_that_say_more() {
+    for alias in [
+        "typedef const int Number;",
+        "using Number = int const;",
+        "typedef int Number __attribute__((aligned(16)));",
+        "using Number [[gnu::aligned(16)]] = int;",
+        "using Inner = const int; using Number = Inner;",
+        "#define Number const int",
+    ] {
+        let child = format!(
+            "{alias}\n__global__ void child(int* out, int begin, int count) {{\n    Number x = out[threadIdx.x];\n    out[begin] = 1;\n    __syncthreads();\n    out[begin] += x;\n}}\n"
+        );
+        let result = super::rewrite_files(ID, &[("a.cu", &with_child(&child, LAUNCH))], &[]);
+        let text = result.as_ref().map(|r| r.text().to_owned()).unwrap_or_default();
+        assert!(!text.contains("Number x["), "{alias}: {text}");
+    }
+    let child = "using Number = int;\nusing Constant = const Number;\n__global__ void child(int* out, int begin, int count) {\n    Number x = out[threadIdx.x];\n    out[begin] = 1;\n    __syncthreads();\n    out[begin] += x;\n}\n";
+    rewrite(ID, &with_child(child, LAUNCH)).has(&["Number x[32];"]);
+}
+
+/// A directive needs a line of its own.
+#[test]
+fn directives_in_declarations() {
+    refused(
+        "int x =\n#if 1\n    out[threadIdx.x]\n#else\n    out[2]\n#endif\n    + 1; out[begin] = x;",
+        "out[begin] = x;",
+        "has an `#if` in its declaration",
+    );
+    refused(
+        "const int x = 3 +\n#if 1\n    1\n#else\n    2\n#endif\n    + threadIdx.x; out[begin] = x;",
+        "out[begin] = x;",
+        "has an `#if` in its declaration",
+    );
 }
 
 /// Of what no array is made.
@@ -242,6 +336,17 @@ fn constants_that_the_compiler_needs() {
         "int a[K]; a[0] = 1; out[begin] = a[0];",
         "a constant that the compiler needs",
     );
+    // Also for a constant that is made of it.
+    for behind in [
+        "constexpr int l = K + 1; out[begin] = l;",
+        "const int l = K + 1; switch (count) { case l: out[begin] = 1; }",
+    ] {
+        refused(
+            "const int K = sizeof(int), i = threadIdx.x; out[begin] = K + i;",
+            behind,
+            "a constant that the compiler needs",
+        );
+    }
 }
 
 /// Whoever gets an element of an array doesn't see that the variable was `const`.

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::library::library;
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::plain_types::is_plain_type;
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, StmtId, StmtKind, Storage};
 
 use super::structure::{Branch, Item};
+use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 use crate::facts::child::Child;
 use crate::facts::uses::{named, variables};
@@ -44,8 +48,10 @@ pub fn is_around(body: &Body, binding: BindingId) -> bool {
     matches!(body.binding(binding).storage, Storage::Shared | Storage::ExternShared)
 }
 
-/// The variables whose values the compiler has to know: in `case` labels, in the conditions of `if constexpr`, and as sizes of arrays.
-pub fn needed_by_compiler(body: &Body) -> BTreeSet<BindingId> {
+/// The variables whose values the compiler has to know: in `case` labels, in the conditions of `if constexpr`, as sizes of arrays, and for
+/// the constants that are made of them.
+pub fn needed_by_compiler(child: &Child<'_>) -> BTreeSet<BindingId> {
+    let body: &Body = &child.body;
     let mut exprs: Vec<ExprId> = { body.bindings.iter() }
         .flat_map(|binding| binding.ty.array.iter().flatten().copied())
         .collect();
@@ -55,11 +61,26 @@ pub fn needed_by_compiler(body: &Body) -> BTreeSet<BindingId> {
             StmtKind::If {
                 cond, constexpr: true, ..
             } => exprs.extend(cond),
+            StmtKind::Decl(decls) if is_constexpr(child, stmt) => exprs.extend(decls.iter().filter_map(|d| d.init)),
             _ => {}
         }
     }
-    let all: Vec<ExprId> = exprs.into_iter().flat_map(|e| all_in_expr(body, e)).collect();
-    variables(body, &all)
+    let mut needed = BTreeSet::new();
+    while let Some(expr) = exprs.pop() {
+        for variable in variables(body, &all_in_expr(body, expr)) {
+            if needed.insert(variable) {
+                exprs.extend(body.initialiser(variable));
+            }
+        }
+    }
+    needed
+}
+
+/// A declaration says `constexpr`, or a macro in it does.
+fn is_constexpr(child: &Child<'_>, declaration: StmtId) -> bool {
+    let code = child.source(child.body.stmt(declaration).span);
+    let words = words_with_macros(child.db, child.file, code);
+    ["constexpr", "constinit"].iter().any(|word| words.contains(*word))
 }
 
 /// Somebody who is called may see that a variable is `const`: a template, or one of several functions. Elements of an array aren't.
@@ -106,15 +127,76 @@ const ALIGNING: [&str; 6] = [
 
 /// The statement that declares a variable asks for an alignment, which an array's elements don't have.
 pub fn is_aligned(child: &Child<'_>, binding: BindingId) -> bool {
+    let words = words_with_macros(child.db, child.file, &declaration(child, binding));
+    ALIGNING.iter().any(|word| words.contains(*word))
+}
+
+/// The statement that declares a variable, with the attributes in front of it.
+fn declaration(child: &Child<'_>, binding: BindingId) -> String {
     let body: &Body = &child.body;
     let span = match body.declaration(binding) {
         Some((stmt, _)) => body.stmt(stmt).span,
         None => body.binding(binding).decl_span,
     };
-    // Attributes may stand in front of the statement.
     let before = child.text.get(..(span.start + child.start) as usize).unwrap_or("");
     let begin = before.rfind([';', '{', '}']).map_or(0, |at| at + 1);
-    let code = format!("{} {}", &before[begin..], child.source(span));
-    let words = words_with_macros(child.db, child.file, &code);
-    ALIGNING.iter().any(|word| words.contains(*word))
+    format!("{} {}", &before[begin..], child.source(span))
+}
+
+/// A name that stands for a variable's type says more than which type it is, so that an array of it is none of variables that are assigned
+/// to: `typedef const int I`, an alignment, an array. The name.
+pub fn qualified_by_alias(child: &Child<'_>, binding: BindingId) -> Option<String> {
+    let ty = &child.body.binding(binding).ty;
+    let qualifiers = |word: &str| matches!(word, "const" | "volatile" | "constexpr" | "[") || ALIGNING.contains(&word);
+    let mut todo = vec![unqualified(&ty.base).to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(name) = todo.pop() {
+        if is_plain_type(&name) || !seen.insert(name.clone()) || seen.len() > MOST_NAMES {
+            continue;
+        }
+        let said = said_of(child, &name);
+        if said.iter().any(|word| qualifiers(word)) {
+            return Some(ty.base.clone());
+        }
+        todo.extend(said);
+    }
+    // A macro may stand for the type.
+    let macros = words_with_macros(child.db, child.file, &ty.base);
+    (!ty.base.contains('<') && macros.iter().any(|word| qualifiers(word))).then(|| ty.base.clone())
+}
+
+/// Names up to which types are followed.
+const MOST_NAMES: usize = 64;
+
+/// The words of the aliases of this name that a child's file sees, from `typedef` or `using` to the `;`.
+fn said_of(child: &Child<'_>, name: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for file in included_files(child.db, child.file) {
+        let text = file.text(child.db);
+        if !text.contains(name) {
+            continue;
+        }
+        let tokens = lex::code_tokens_of(child.db, *file);
+        let word = |at: usize| tokens.get(at).map_or("", |t| t.text(&text));
+        for at in (0..tokens.len()).filter(|at| word(*at) == name) {
+            let begin = (0..at)
+                .rev()
+                .find(|at| matches!(word(*at), ";" | "{" | "}"))
+                .map_or(0, |at| at + 1);
+            let end = (at..tokens.len())
+                .find(|at| matches!(word(*at), ";" | "{" | "}"))
+                .unwrap_or(tokens.len());
+            // It is what is declared, not what it is declared to be.
+            let by_typedef = || {
+                let ends = matches!(word(at + 1), ";" | "," | "[" | "(" | "__attribute__" | "__declspec");
+                ends && (begin..at).any(|at| word(at) == "typedef")
+            };
+            let alias = at > begin && word(at - 1) == "using" || by_typedef();
+            if alias {
+                found.extend((begin..end).map(|at| word(at).to_owned()));
+            }
+        }
+    }
+    found.retain(|word| word == "[" || word.starts_with(|c: char| c == '_' || c.is_alphabetic()));
+    found
 }

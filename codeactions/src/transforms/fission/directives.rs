@@ -44,3 +44,16 @@ pub fn changes_macros(child: &Child<'_>, part: Span) -> Option<(String, Span)> {
         changes.then_some((words, at))
     })
 }
+
+/// A part of the child goes on over a directive, which needs a line of its own.
+pub fn divide(child: &Child<'_>, part: Span) -> bool {
+    let text = child.source(part);
+    text.contains('\n')
+        && lex::code_tokens(text)
+            .iter()
+            .any(|t| matches!(t.text(text), "#" | "%" | "?"))
+        && text
+            .lines()
+            .skip(1)
+            .any(|line| line.trim_start().starts_with(['#', '%', '?']))
+}

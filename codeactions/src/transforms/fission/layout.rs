@@ -7,6 +7,7 @@ use gridfuse_analysis::facts::callee::library_called;
 use gridfuse_analysis::facts::effects::{Effects, Found};
 use gridfuse_analysis::facts::kept::kept;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands, parts};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
@@ -151,7 +152,7 @@ impl Layout {
         let declared = initialisers(body);
         let hidden = hidden_changes(child);
         let held = kept(child.db, child.item).while_alive(crossing.iter().copied());
-        let by_compiler = constants::needed_by_compiler(body);
+        let by_compiler = constants::needed_by_compiler(child);
         for binding in crossing {
             if layout.copies.contains_key(binding) {
                 layout.arrays.insert(*binding);
@@ -164,6 +165,15 @@ impl Layout {
                 true => "whose address may be kept across a barrier",
                 false => "which is used on both sides of a barrier",
             };
+            if body
+                .declaration(*binding)
+                .is_some_and(|(stmt, _)| directives::divide(child, body.stmt(stmt).span))
+            {
+                return refuse(format!(
+                    "`{}`, {where_used}, has an `#if` in its declaration",
+                    variable.name
+                ));
+            }
             let again = declared.get(binding).copied().flatten().filter(|init| {
                 // One that is made anew in each part lies elsewhere there.
                 !is_held
@@ -182,7 +192,10 @@ impl Layout {
             if !declared.contains_key(binding) {
                 return refuse(format!("`{name}` is declared under an #if and used after a barrier"));
             }
-            let is_class = ty.pointers == 0 && !is_number(&ty.base) && !is_integer(child.db, child.file, &ty.base);
+            // The program may have a class `half`.
+            let own = visible_names(child.db, child.file).types.contains(&ty.base);
+            let number = !own && (is_number(&ty.base) || is_integer(child.db, child.file, &ty.base));
+            let is_class = ty.pointers == 0 && !number;
             let no_array = ty.reference || ty.complex || ty.volatile || ty.base == "auto";
             if no_array || is_held && is_class || ty.text.contains("decltype") {
                 return refuse(format!(
@@ -192,6 +205,11 @@ impl Layout {
             if constants::is_aligned(child, *binding) {
                 return refuse(format!(
                     "`{name}`, {where_used}, asks for an alignment, which an element of an array doesn't have"
+                ));
+            }
+            if let Some(alias) = constants::qualified_by_alias(child, *binding) {
+                return refuse(format!(
+                    "`{name}`, {where_used}, has the type `{alias}`, which may be `const`, aligned or an array"
                 ));
             }
             if by_compiler.contains(binding) {
