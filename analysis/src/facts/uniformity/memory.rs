@@ -300,6 +300,8 @@ impl Places<'_> {
         if let Some(fields) = vector_fields(base) {
             return Class::Fields(fields.iter().map(|f| (*f).to_owned()).collect(), false);
         }
+        // The program may have a class of that name.
+        let own = visible_names(self.db, self.file()).types.contains(base);
         let plain = matches!(
             base,
             "char"
@@ -315,7 +317,7 @@ impl Places<'_> {
                 | "bool"
         );
         let runtime = base.starts_with("cuda") && !base.contains("::");
-        if plain || runtime || base.contains('*') || self.class_of(base, 0) != MemoryClass::Any {
+        if !own && (plain || runtime || base.contains('*') || self.class_of(base, 0) != MemoryClass::Any) {
             return Class::Plain;
         }
         if templates.iter().any(|t| t == base) {
