@@ -183,6 +183,36 @@ fn iterations_that_need_their_order() {
     assert!(assumes.len() == 1 && assumes[0].contains("overlap"), "{assumes:#?}");
 }
 
+/// Who comes last writes what all others have written.
+#[test]
+fn iterations_that_write_the_same() {
+    for written in [
+        "out[0] = n + 1;",
+        "if (col[e] > 3) out[0] = n + 1; else out[0] = n + 1;",
+        "out[0] = v;",
+        "out[0] = (n > 3 ? v : 7);",
+        "sum[0] = (float)n;",
+        "out[col[e]] = n;",
+    ] {
+        extracted(&row(&format!("{{ {written} }}")), &["<<<"]);
+    }
+    for written in [
+        "out[0] = e;",
+        "out[0] = col[e];",
+        "out[0] = col[v];",
+        "if (col[e] > 3) out[0] = n + 1; else out[0] = n;",
+        "int k = col[e]; out[0] = k;",
+        "out[0] = n; out[1] = out[0];",
+        "out[0] += n;",
+    ] {
+        refused(&row(&format!("{{ {written} }}")), "");
+    }
+    refused(
+        &kernel("int k = 0; $0for (int e = row[v]; e < row[v + 1]; ++e) { out[0] = k; k = 1; }"),
+        "",
+    );
+}
+
 #[test]
 fn what_the_kernel_does_after_the_loop() {
     let after = |code: &str| {

@@ -19,6 +19,7 @@ use crate::facts::uniformity::changes_around;
 use crate::hir::flow::Flow;
 use crate::hir::items::FunctionItem;
 use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage, body};
 
 /// A loop `for (T i = first; i < limit; i += step)` whose head says how often it runs.
@@ -326,6 +327,9 @@ impl<'db> LoopMemory<'db> {
         for (index, one) in all.iter().enumerate() {
             for other in &all[index..] {
                 db.unwind_if_revision_cancelled();
+                if self.write_alike(one, other) {
+                    continue;
+                }
                 let Some(mut clash) = self.clash(&comparison, one, other) else {
                     continue;
                 };
@@ -428,6 +432,57 @@ impl<'db> LoopMemory<'db> {
             other: Touch::of(other, false),
             reason,
         })
+    }
+
+    /// Both write the same value, whichever iterations they stand in: `*changed = level + 1`. Who comes last makes no difference.
+    fn write_alike(&self, one: &Access<'db>, other: &Access<'db>) -> bool {
+        let body = &*self.body;
+        let written = |access: &Access<'db>| {
+            let here = access.function == self.function && access.width.is_some();
+            let plain = matches!(access.kind, Kind::Write(_)) && here;
+            body.exprs.iter().find_map(|expr| match expr.kind {
+                ExprKind::Assign { op: None, place, value } if plain && body.strip_parens(place) == access.at => {
+                    Some(value)
+                }
+                _ => None,
+            })
+        };
+        let (Some(one_value), Some(other_value)) = (written(one), written(other)) else {
+            return false;
+        };
+        let text = self.function.text(self.db);
+        let written = |e: ExprId| body.expr(e).span.text(&text);
+        let same = one_value == other_value || written(one_value) == written(other_value);
+        same && one.width == other.width && self.stays(one_value) && self.stays(other_value)
+    }
+
+    /// A number that is made of constants and of variables of the thread that the loop doesn't change.
+    fn stays(&self, value: ExprId) -> bool {
+        let body = &*self.body;
+        let plain = crate::hir::walk::all_in_expr(body, value)
+            .into_iter()
+            .all(|e| match &body.expr(e).kind {
+                ExprKind::Name(Name::Local(b)) => {
+                    let variable = body.binding(*b);
+                    let own = matches!(variable.storage, Storage::Local | Storage::Param);
+                    own && variable.ty.is_value() && !variable.ty.volatile && !self.span.contains(variable.decl_span)
+                }
+                ExprKind::Name(Name::Builtin(_)) => true,
+                ExprKind::Name(Name::Other(name)) => match meaning_in(self.db, self.function, name) {
+                    Meaning::Enumerator(_) => true,
+                    Meaning::Global(global) => global.constant || global.constant_memory,
+                    _ => false,
+                },
+                ExprKind::Literal(_)
+                | ExprKind::Paren(_)
+                | ExprKind::Unary(..)
+                | ExprKind::Binary(..)
+                | ExprKind::Conditional { .. }
+                | ExprKind::Field { arrow: false, .. }
+                | ExprKind::Cast { .. } => !body.expr(e).from_macro,
+                _ => false,
+            });
+        plain && !changes_around(self.db, self.function, body, value, self.stmt)
     }
 
     /// `atomicAdd(p, x);`, whose result goes nowhere.
