@@ -177,7 +177,9 @@ same three in this order with parameters found by search.
 const EXTRACTED_DOC: &str = r#"Applies [extract-launch](extract-launch.md) to a loop in a kernel, and [optimize](optimize.md) to the launch that it makes.
 
 A launch for each thread costs more than the loop did. `optimize` makes one of many: launches of a grid are collected where they can be, and
-grids of few threads stay in the thread that looped.
+grids of few threads stay in the thread that looped. Where rows are skewed, that is 5 to 120 times faster than the loop, as fast as what
+`optimize` makes of a launch that somebody has written; where they are flat, it takes as long as the loop
+([measured](../measurements.md#loops-that-become-launches)).
 
 ## Needs
 - What [extract-launch](extract-launch.md) needs, and a launch that [optimize](optimize.md) can do something about.
