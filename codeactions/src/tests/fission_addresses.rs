@@ -385,3 +385,24 @@ fn constant_pointers_and_attributes() {
     split("[[maybe_unused]] __shared__ int s[4]; s[0] = 1;", "out[begin] = s[0];")
         .has(&["[[maybe_unused]] /* __shared__ */ int s[4];"]);
 }
+
+/// What is computed of an object holds no address of it.
+#[test]
+fn numbers_that_are_computed_of_objects() {
+    let child = "struct Contract { int kind; double spot, strike; };
+__device__ double payoff(const Contract& c, double z) {
+    double st = c.spot * exp(c.strike * sqrt(c.spot) * z) + sqrt(c.strike);
+    double p = c.kind == 1 ? st - c.strike : c.strike - st;
+    return p > 0 ? p : 0;
+}
+__global__ void child(int* out, int begin, int count) {
+    const Contract c = ((const Contract*)out)[begin];
+    double sum = 0;
+    for (int i = threadIdx.x; i < c.kind; i += 32) sum += payoff(c, i) + fmax(c.spot, c.strike);
+    out[begin] = (int)sum;
+    __syncthreads();
+    out[begin] = 1;
+}
+";
+    rewrite(ID, &with_child(child, LAUNCH));
+}

@@ -285,7 +285,17 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
                 return Some(false);
             }
         }
-        self.places.shape(e).map(|s| s.dims > 0)
+        // The library has no function that returns a reference to an array.
+        let known =
+            matches!(self.body.expr(own).kind, ExprKind::Call { .. }) && matches!(self.called(own), Called::Known(_));
+        match known {
+            true => Some(false),
+            false => self.places.shape(e).map(|s| s.dims > 0),
+        }
+    }
+
+    fn called(&self, call: ExprId) -> Called<'db> {
+        called(self.db, self.function, self.body, &self.places, call)
     }
 
     /// One step upwards.
@@ -366,7 +376,14 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
             // What compares is no address any more.
             ExprKind::Logical { .. } | ExprKind::Unary(UnOp::Not, _) | ExprKind::Delete(_) => {}
             ExprKind::Binary(BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge, ..) => {}
-            ExprKind::Binary(..) | ExprKind::Unary(..) => values().into_iter().for_each(|s| steps.go(up, s)),
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(UnOp::Plus, _) => {
+                values().into_iter().for_each(|s| steps.go(up, s));
+            }
+            // No array is multiplied, shifted or negated.
+            ExprKind::Binary(..) | ExprKind::Unary(..) => {
+                let numbers = self.read_as_number(e, state);
+                numbers.into_iter().for_each(|s| steps.go(up, s));
+            }
             ExprKind::Cast { ty, .. } => {
                 let ty = self.places.alias(ty);
                 if ty.contains('&') {
@@ -554,7 +571,7 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
     /// What a call gets.
     fn passed(&self, call: ExprId, passed: Passed, e: ExprId, state: State, steps: &mut Steps) {
         let values = || self.read(e, state);
-        match called(self.db, self.function, self.body, &self.places, call) {
+        match self.called(call) {
             Called::Known(library) => self.passed_to_library(call, passed, library, e, state, steps),
             Called::Class(ty) => self.made(&ty, e, call, state, steps),
             Called::Functions(all) => {
