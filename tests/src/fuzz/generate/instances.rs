@@ -157,14 +157,14 @@ impl Generator {
                 let (one, other) = (self.fresh("Twice"), self.fresh("Thrice"));
                 for (class, factor) in [(&one, 2), (&other, 3)] {
                     self.text(format!(
-                        "struct {class} {{\n    __host__ __device__ constexpr int operator()(int v) const {{ return v * {factor}; }}\n}};"
+                        "struct {class} {{\n    static constexpr int kFactor = 2 * {factor};\n    __device__ int operator()(int v) const {{ return v * {factor}; }}\n}};"
                     ));
                 }
                 Parameter {
                     head: "template <class F>",
                     handed: "F",
                     args: vec![one, other],
-                    number: "F{}(2)",
+                    number: "F::kFactor",
                 }
             }
         }

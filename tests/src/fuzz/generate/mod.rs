@@ -71,6 +71,9 @@ pub fn generate(seed: u64) -> Program {
     generator.finish()
 }
 
+/// What adds a shape.
+type Shape = fn(&mut Generator);
+
 /// A program in the making.
 struct Generator {
     random: Random,
@@ -312,7 +315,7 @@ impl Generator {
     /// Some programs have what rewrites keep over barriers, children of several shapes, streams in arrays, or launchers with several instances. Each is chosen by a sequence
     /// of its own, too.
     fn learned(&mut self, seed: u64) {
-        let shapes: [(u64, fn(&mut Self)); 4] = [
+        let shapes: [(u64, Shape); 4] = [
             (0x696e_7374_616e_6365, Self::instances),
             (0x6772_6f75_7065_6421, Self::grouped),
             (0x0073_7472_6561_6d73, Self::streams),

@@ -42,7 +42,7 @@ impl Generator {
             let args = vec![place(), atom("len"), binary(atom("v"), "%", int(4))];
             stmts.push(self.ordered_launch(tally, march.len, Some(atom(chosen)), args, false));
         }
-        if self.random.chance(30) {
+        if self.random.chance(20) {
             self.feature("launch into each stream of an array");
             let fresh = self.buffer("parts", "int", units * count, Fill::Value(0));
             self.buffers[fresh].shown = true;
