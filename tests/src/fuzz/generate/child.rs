@@ -55,6 +55,7 @@ impl Generator {
                 }
                 .to_owned(),
             ),
+            (None, None) if spec.instances.is_some() => spec.instances.as_ref().map(|i| i.head.to_owned()),
             (None, None) if spec.template_op => Some("template <class Op>".to_owned()),
             (None, None) => None,
         };

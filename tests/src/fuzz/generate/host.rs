@@ -136,7 +136,8 @@ impl Generator {
         let spec = self.kernels[parent].clone();
         stmts.extend(spec.host.iter().cloned());
         let n = spec.numbers.max(1);
-        let times = 1 + self.random.weighted(&[65, 25, 10]);
+        let more = spec.instances.as_ref().map_or(0, |_| 2);
+        let times = 1 + more + self.random.weighted(&[65, 25, 10]);
         if times > 1 {
             self.feature("parent launched from several places");
         }
@@ -308,6 +309,9 @@ impl Generator {
             if let Some(size) = spec.template_block {
                 kernel = format!("{kernel}<{size}>");
             }
+        }
+        if let Some(instances) = &spec.instances {
+            kernel = format!("{kernel}<{}>", self.random.pick(&instances.args));
         }
         if let Some(stream) = stream {
             config.push(int(0));

@@ -13,12 +13,15 @@ mod counted;
 mod cycles;
 mod declared;
 mod fission;
+mod grouped;
 mod hidden;
 mod hoisted;
 mod host;
 mod host_rounds;
 mod host_search;
 mod in_common;
+mod instances;
+mod kept;
 mod launch;
 mod meant;
 mod names;
@@ -32,6 +35,7 @@ mod refused;
 mod scope;
 mod selves;
 mod shape;
+mod streams;
 mod tickets;
 mod unshown;
 mod waits;
@@ -61,10 +65,14 @@ pub fn generate(seed: u64) -> Program {
     generator.places(seed);
     generator.searches(seed);
     generator.shared(seed);
+    generator.learned(seed);
     generator.bodies();
     generator.main();
     generator.finish()
 }
+
+/// What adds a shape.
+type Shape = fn(&mut Generator);
 
 /// A program in the making.
 struct Generator {
@@ -301,6 +309,25 @@ impl Generator {
             let others = std::mem::replace(&mut self.random, random);
             self.in_common();
             self.random = others;
+        }
+    }
+
+    /// Some programs have what rewrites keep over barriers, children of several shapes, streams in arrays, or launchers with several instances. Each is chosen by a sequence
+    /// of its own, too.
+    fn learned(&mut self, seed: u64) {
+        let shapes: [(u64, Shape); 4] = [
+            (0x696e_7374_616e_6365, Self::instances),
+            (0x6772_6f75_7065_6421, Self::grouped),
+            (0x0073_7472_6561_6d73, Self::streams),
+            (0x006b_6570_7421_2121, Self::keeping),
+        ];
+        for (sequence, shape) in shapes {
+            let mut random = Random::new(seed ^ sequence);
+            if random.chance(12) {
+                let others = std::mem::replace(&mut self.random, random);
+                shape(self);
+                self.random = others;
+            }
         }
     }
 
@@ -596,6 +623,43 @@ mod tests {
             "grid-stride loop in a round",
             "functor of a child",
             "host that catches exceptions",
+        ];
+        all_are_generated(&wanted);
+    }
+
+    #[test]
+    fn what_rewriters_learned_is_generated() {
+        let wanted = [
+            "children of several shapes",
+            "shape of a child at run time",
+            "child that asks its grid",
+            "child that asks its block",
+            "child whose function asks for the thread",
+            "child that numbers the threads of three dimensions",
+            "shuffle in blocks of several dimensions",
+            "barrier in blocks of several dimensions",
+            "tiles in blocks of several dimensions",
+            "stride by the size of the grid",
+            "streams in an array",
+            "order in a stream of an array",
+            "launch into each stream of an array",
+            "kept reference",
+            "kept pointer",
+            "kept address",
+            "kept constant",
+            "kept object with a reference",
+            "kept array that a callee gets",
+            "macro that changes in a body",
+            "condition of the preprocessor in a body",
+            "kept trait",
+            "kept structure",
+            "launch in one instance only",
+            "another launch in each instance",
+            "launcher that is a template of a type",
+            "launcher that is a template of a number",
+            "launcher that is a template of a class with a constant",
+            "launcher that is a template of a template",
+            "launcher that is a template of a functor",
         ];
         all_are_generated(&wanted);
     }

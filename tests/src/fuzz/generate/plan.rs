@@ -80,6 +80,14 @@ pub(super) enum Kind {
     Recursive,
 }
 
+/// The arguments with which the host launches a template.
+#[derive(Clone, Debug)]
+pub(super) struct Instances {
+    /// `template <int N>`
+    pub head: &'static str,
+    pub args: Vec<String>,
+}
+
 /// A kernel before it has a body.
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
@@ -112,6 +120,8 @@ pub(super) struct Kernel {
     pub template_type: Option<bool>,
     /// The type of its last parameter, a functor, is a template parameter.
     pub template_op: bool,
+    /// What it is a template of, where that is something else.
+    pub instances: Option<Instances>,
     /// What stands in front of its name, where not anything may.
     pub head: Option<&'static str>,
     /// Each of its blocks, rather than of its threads, has a number.
@@ -152,6 +162,7 @@ impl Kernel {
             template_block: None,
             template_type: None,
             template_op: false,
+            instances: None,
             head: None,
             by_block: false,
             grid: None,
