@@ -11,6 +11,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{Builtin, Type};
 
+use super::chain::Stages;
 use super::driver;
 use super::instances::{self, Instance};
 use super::kernel::{Iteration, has_one_block, refuse_place, refuse_statement};
@@ -399,7 +400,13 @@ fn in_order<'db>(db: &'db dyn Db, sites: &[Site<'db>]) -> Vec<FunctionItem<'db>>
         let all = launch_sites_of(db, site.parent);
         all.into_iter().any(|id| !in_turn(id.function))
     };
-    let head = sites.iter().min_by_key(|site| (!from_outside(site), site.start));
+    // All of them come of it.
+    let begins = |item: FunctionItem<'db>| {
+        let found = Stages::of(db, item);
+        found.is_some_and(|found| sites.iter().all(|site| found.kernels.contains(&site.parent)))
+    };
+    let first = sites.iter().filter(|site| begins(site.parent));
+    let head = first.min_by_key(|site| (!from_outside(site), site.start));
     let mut items: Vec<FunctionItem<'db>> = head.map(|site| site.parent).into_iter().collect();
     let mut at = 0;
     while let Some(&item) = items.get(at) {
