@@ -197,3 +197,13 @@ fn elements_are_no_part_of_what_has_their_pointer() {
         "`wide` may wait for another thread",
     );
 }
+
+#[test]
+fn a_pointer_to_const_is_no_argument_of_the_loop() {
+    let text = STAGES.replace("wide(int* out, int n) {", "wide(const int* out, int n) {");
+    let text = text.replace("out[i + 1] = i;", ";").replace(
+        "last<<<1, 1, 0, cudaStreamTailLaunch>>>(out, n)",
+        "last<<<1, 1, 0, cudaStreamTailLaunch>>>(const_cast<int*>(out), n)",
+    );
+    rewrite(ID, &at(&text, "wide<<<")).has(&["gridfuse::Loop<first_loop> loop({});"]);
+}
