@@ -1,7 +1,7 @@
 //! `optimize` and `extract-and-optimize`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::{Child, LaunchId, Stream, in_recursion};
+use gridfuse_analysis::facts::launch::{Child, LaunchId, in_recursion};
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::rewrite_by_id;
@@ -18,6 +18,7 @@ use crate::draft::Draft;
 use crate::facts::site::Site;
 use crate::model::{Proposal, advise, launches_leaves};
 use crate::transforms::extraction::{extract_loop, loop_at};
+use crate::transforms::iteration::belongs_to_loop;
 
 /// Its id.
 pub const ID: &str = "optimize";
@@ -75,6 +76,7 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
 - A kernel of one block that launches itself becomes one grid, by `promote-lookback`, `promote-overlap` or `promote`; one that
   launches itself into `cudaStreamTailLaunch` becomes a loop, by `persistent-loop`, and so do kernels that launch each other in turn.
+  Stages of a pipeline don't: they are run once, and `persistent-loop` gains little there.
 - A recursion becomes a worklist in one grid, by `flatten-recursion`, where that fits and no launch is left. Where it ends in grids of other
   kernels, and a block launches one grid at most, launches go into `cudaStreamFireAndForget`.
 
@@ -439,7 +441,8 @@ impl Plan {
     /// What takes the place of a kernel's launches of itself, or of kernels that launch each other in turn.
     fn promotion<'db>(db: &'db dyn Db, site: &Site<'db>) -> Option<Plan> {
         let itself = matches!(site.facts.child, Child::Kernel(child) if child == site.parent);
-        let in_turn = site.facts.stream == Stream::TailLaunch;
+        // What runs once gains little by a loop, and may lose by what its kernels take together.
+        let in_turn = belongs_to_loop(site);
         let mut without = Vec::new();
         for (id, why) in PROMOTIONS {
             let fits = match id {

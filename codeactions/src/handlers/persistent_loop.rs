@@ -54,6 +54,10 @@ an iteration then say which kernel it runs:
     });
 ```
 
+So do the stages of a pipeline, which don't come back, and what is run before a loop or after it: all kernels that come of the first one by
+tail launches. `optimize` leaves a pipeline alone, as it is run once: what it saves is a few launches, and each stage gets the registers and
+the block size of the largest one.
+
 Real programs often have a driver: one thread launches work, and then itself or a partner into the tail. That becomes one loop, too,
 whichever of its launches you apply the rewrite to:
 
@@ -87,7 +91,7 @@ all launches after it. `gridfuse::direct_launches()` counts those. Grids may be 
 ## Needs
 - A kernel with a launch of itself into `cudaStreamTailLaunch` in its own body, not in a loop, by one thread of the grid (of the
   block, where grids have one block).
-- Or up to eight kernels in a ring: each has one such launch of the next one, and the last one launches the first. They are in one file and
+- Or up to eight kernels that launch each other so, in a ring, or in stages that begin with one that the host launches. They are in one file and
   namespace, and have the same launch bounds. They may be templates where the template arguments show that each kernel is one instance:
   then `relax_loop` is a template with the parameters of the kernel that the host launches.
 - Such kernels may launch others besides: by the same thread, not in a loop, into the NULL stream, `cudaStreamFireAndForget` or

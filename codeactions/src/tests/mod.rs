@@ -48,6 +48,7 @@ mod outcome;
 mod outline_iteration;
 mod outlined_among_others;
 mod outlined_wrongly;
+mod persistent_chain;
 mod persistent_loop;
 mod promote;
 mod promoted_wrongly;

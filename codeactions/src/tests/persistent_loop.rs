@@ -196,10 +196,7 @@ __global__ void relax(const T* a, T* b, int n, int round) {
 #[test]
 fn what_would_change_its_meaning_is_refused() {
     let refused = |launch: &str, why: &str| refuses(ID, &grid(launch), why);
-    refused(
-        "if (i == 0) other<<<1, 1, 0, cudaStreamTailLaunch>>>(b);",
-        "launches `other`, not itself",
-    );
+    refused("if (i == 0) other<<<1, 1>>>(b);", "launches `other`, not itself");
     refused(
         &AGAIN.replace(", 0, cudaStreamTailLaunch", ""),
         "it isn't a tail launch",

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::memory::{Class, Places};
-use super::objects::{mentions, objects};
+use super::objects::objects;
 use super::operators::may_change;
 use crate::base::db::{Db, SourceFile};
 use crate::base::words::words;
@@ -47,11 +47,15 @@ fn hands_out(db: &dyn Db, function: FunctionItem<'_>, calls: usize) -> bool {
         let inner = body.strip_parens(e);
         matches!(&body.expr(inner).kind, ExprKind::Name(Name::Local(b)) if reference(b))
     };
+    let places = Places {
+        db,
+        function,
+        body: &body,
+    };
+    let parts = |e: ExprId| mentions_apart_from_elements(places, e).iter().any(reference);
     body.exprs.iter().any(|e| match &e.kind {
-        ExprKind::Cast { ty, operand, .. } if ty.contains(['&', '*']) => {
-            mentions(&body, *operand).iter().any(reference)
-        }
-        ExprKind::AddrOf(place) => mentions(&body, *place).iter().any(reference),
+        ExprKind::Cast { ty, operand, .. } if ty.contains(['&', '*']) => parts(*operand),
+        ExprKind::AddrOf(place) => parts(*place),
         ExprKind::InitList(parts) => parts.iter().any(|part| named(*part)),
         ExprKind::Call {
             callee: target,
@@ -71,6 +75,23 @@ fn hands_out(db: &dyn Db, function: FunctionItem<'_>, calls: usize) -> bool {
         },
         _ => false,
     })
+}
+
+/// Local variables that occur in an expression, but for what only says which element of other memory is meant: `p.values[i]` is no part
+/// of `p` where `values` is a pointer.
+fn mentions_apart_from_elements(places: Places<'_>, e: ExprId) -> Vec<BindingId> {
+    let body = places.body;
+    let elsewhere = |base: ExprId| matches!(places.shape(base), Some(shape) if shape.dims == 0 && shape.pointers > 0);
+    let mut found = Vec::new();
+    let mut stack = vec![e];
+    while let Some(e) = stack.pop() {
+        match &body.expr(e).kind {
+            ExprKind::Name(Name::Local(b)) => found.push(*b),
+            ExprKind::Index { base, .. } if elsewhere(*base) => {}
+            kind => stack.extend(operands(kind)),
+        }
+    }
+    found
 }
 
 /// Whether an object of a class in sight may keep a reference to what it is made of, or change that while it is made.

@@ -11,6 +11,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{Builtin, Type};
 
+use super::chain::Stages;
 use super::driver;
 use super::instances::{self, Instance};
 use super::kernel::{Iteration, has_one_block, refuse_place, refuse_statement};
@@ -399,7 +400,13 @@ fn in_order<'db>(db: &'db dyn Db, sites: &[Site<'db>]) -> Vec<FunctionItem<'db>>
         let all = launch_sites_of(db, site.parent);
         all.into_iter().any(|id| !in_turn(id.function))
     };
-    let head = sites.iter().min_by_key(|site| (!from_outside(site), site.start));
+    // All of them come of it.
+    let begins = |item: FunctionItem<'db>| {
+        let found = Stages::of(db, item);
+        found.is_some_and(|found| sites.iter().all(|site| found.kernels.contains(&site.parent)))
+    };
+    let first = sites.iter().filter(|site| begins(site.parent));
+    let head = first.min_by_key(|site| (!from_outside(site), site.start));
     let mut items: Vec<FunctionItem<'db>> = head.map(|site| site.parent).into_iter().collect();
     let mut at = 0;
     while let Some(&item) = items.get(at) {
@@ -439,6 +446,23 @@ fn uniform(launches: &[Turn<'_>], kernels: &[Child<'_>], instances: &[Instance])
         });
         same && passed_on(&turn.site, to) == Some(from)
     };
+    // What launches hands its own argument on to the loop's parameter, which is the first kernel's.
+    let goes_back = |turn: &Turn<'_>, from: usize, to: usize| {
+        let marks = |kernel: usize, param: usize| {
+            let field = kernels[kernel]
+                .params
+                .get(param)
+                .map_or("", |param| param.field.as_str());
+            let words = lex::code_words(field).into_iter();
+            let marks = words.filter(|word| matches!(*word, "const" | "volatile" | "*"));
+            marks.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let pointer = kernels[turn.to]
+            .params
+            .get(to)
+            .is_some_and(|param| param.ty.pointers > 0);
+        !pointer || marks(turn.from, from) == marks(turn.to, to)
+    };
     let mut found = Vec::new();
     for first in 0..head.params.len() {
         let mut way: Vec<Option<usize>> = vec![None; kernels.len()];
@@ -450,7 +474,8 @@ fn uniform(launches: &[Turn<'_>], kernels: &[Child<'_>], instances: &[Instance])
                 let from = way[turn.from];
                 let to = 0..kernels[turn.to].params.len();
                 let fits = |to: &usize| {
-                    from.is_some_and(|from| gets(turn, from, *to)) && way[turn.to].is_none_or(|known| known == *to)
+                    from.is_some_and(|from| gets(turn, from, *to) && goes_back(turn, from, *to))
+                        && way[turn.to].is_none_or(|known| known == *to)
                 };
                 let to: Vec<usize> = to.filter(fits).collect();
                 let with = |to: usize| {

@@ -5,14 +5,12 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::facts::effects::effects;
-use gridfuse_analysis::facts::launch::{
-    Child as Launched, LaunchId, Launchers, Stream, launches, who_gets_to, who_launches,
-};
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Stream, launches, who_gets_to, who_launches};
 use gridfuse_analysis::hir::flow::Flow;
-use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
-use super::cycle::{Cycle, MOST};
+use super::chain::Stages;
+use super::cycle::Cycle;
 use super::kernel::{Iteration, has_one_block};
 use crate::api::refusal::Refusals;
 use crate::edit::one_line::one_line;
@@ -24,29 +22,11 @@ use crate::transforms::self_launch::{is_builtin, shared_bytes};
 /// The launches of all kernels that come of this one, if its kernel comes back, some are tail launches, and they aren't one of each.
 pub fn launches_of_driver<'db>(site: &Site<'db>) -> Option<Vec<LaunchId<'db>>> {
     let db = site.db;
-    let mut kernels: Vec<FunctionItem<'db>> = vec![site.parent];
-    let mut found = Vec::new();
-    let (mut at, mut returns, mut several, mut tails) = (0, false, false, false);
-    while let Some(&function) = kernels.get(at) {
-        at += 1;
-        let own = launches(db, function);
-        several |= own.len() > 1;
-        for (index, facts) in own.iter().enumerate() {
-            let Launched::Kernel(kernel) = facts.child else {
-                return None;
-            };
-            found.push(LaunchId {
-                function,
-                index: u32::try_from(index).ok()?,
-            });
-            returns |= kernel == site.parent;
-            tails |= facts.stream == Stream::TailLaunch;
-            if !kernels.contains(&kernel) {
-                kernels.push(kernel);
-            }
-        }
-    }
-    (returns && several && tails && kernels.len() <= MOST).then_some(found)
+    let found = Stages::of(db, site.parent)?;
+    let several = found.kernels.iter().any(|kernel| launches(db, *kernel).len() > 1);
+    let mut all = found.kernels.iter().flat_map(|kernel| launches(db, *kernel));
+    let tails = all.any(|facts| facts.stream == Stream::TailLaunch);
+    (found.returns() && several && tails).then_some(found.launches)
 }
 
 /// Whether a launch is of a child, which may begin before its launcher is done.
