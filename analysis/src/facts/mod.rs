@@ -17,6 +17,7 @@ pub mod left_behind;
 pub(crate) mod named;
 mod overloads;
 pub(crate) mod plain_operands;
+pub mod referring;
 pub(crate) mod runtime_calls;
 pub mod streams;
 pub mod uniformity;

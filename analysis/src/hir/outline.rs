@@ -646,7 +646,11 @@ impl<'a> Collector<'a> {
             } else {
                 parameter.child_by_field_id(fields::DECLARATOR.id())
             };
-            found.push((name.map_or("", |name| self.text(name)).to_owned(), is_type));
+            // `int* p` and `int& r` are declared so.
+            let name = name
+                .map_or("", |name| self.text(name))
+                .trim_start_matches(['*', '&', ' ', '\n', '\t']);
+            found.push((name.to_owned(), is_type));
         }
         found
     }

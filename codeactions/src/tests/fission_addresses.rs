@@ -406,3 +406,37 @@ __global__ void child(int* out, int begin, int count) {
 ";
     rewrite(ID, &with_child(child, LAUNCH));
 }
+
+/// An `#if` that is decided stays whole in one section.
+#[test]
+fn conditionals_in_sections() {
+    let either = "#if 2 > 3\n    int w = 5;\n    #else\n    int w = 6;\n    #endif";
+    // In front of a barrier, where the variable crosses it, and in front of other statements.
+    split(&format!("{either}"), "out[begin] = 1;").has(&["#else", "#endif"]);
+    split(&format!("{either}\n    out[begin] = w;"), "out[begin] = 1;").has(&["#endif\n"]);
+    let crosses = either.replace("= 6", "= out[threadIdx.x]");
+    refused(
+        &format!("{crosses}\n    out[begin] = w;"),
+        "out[begin] = w;",
+        "is used in a way that is not understood",
+    );
+    // Several statements in one.
+    let several = "#if 1\n    int a = out[threadIdx.x];\n    int b = 2;\n    out[begin] = a + b;\n#endif";
+    split(several, "out[begin] = a;").has(&["#if 1\n", "#endif\n"]);
+    split(
+        "#if 1\n    __shared__ int s[4];\n#endif\n    s[0] = 1;",
+        "out[begin] = s[0];",
+    )
+    .has(&["#if 1\n", "#endif\n"]);
+    for torn in [
+        "#if 1\n    out[begin] = 1;\n    __syncthreads();\n#endif\n    out[begin] = 2;",
+        "#if 1\n    for (int i = 0; i < 3; ++i) { out[begin] = 1; __syncthreads(); }\n#endif",
+        "for (int i = 0; i < 3; ++i) {\n#if 1\n    out[begin] = 1; __syncthreads();\n#endif\n    }",
+    ] {
+        refused(
+            torn,
+            "out[begin] = 1;",
+            "has an `#if` around a barrier and other statements",
+        );
+    }
+}

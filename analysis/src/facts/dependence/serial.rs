@@ -16,9 +16,11 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::launch::statement_places;
 use crate::facts::uniformity::changes_around;
+use crate::facts::uniformity::memory::Places;
 use crate::hir::flow::Flow;
 use crate::hir::items::FunctionItem;
 use crate::hir::names::unqualified;
+use crate::hir::plain_types::{is_plain_type, is_vector_type};
 use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage, body};
 
@@ -450,22 +452,42 @@ impl<'db> LoopMemory<'db> {
         let (Some(one_value), Some(other_value)) = (written(one), written(other)) else {
             return false;
         };
+        // Numbers of one type: places of another one may overlap in parts, and hold other bits.
+        let places = Places {
+            db: self.db,
+            function: self.function,
+            body,
+        };
+        let number = |access: &Access<'db>| {
+            let shape = places.shape(access.at).filter(|s| s.pointers == 0 && s.dims == 0)?;
+            let base = places.alias(&shape.base);
+            (is_plain_type(&base) && !is_vector_type(&base) && size_in_digits(&access.width)).then_some(base)
+        };
+        let same_type = number(one).is_some_and(|ty| number(other) == Some(ty));
         let text = self.function.text(self.db);
         let written = |e: ExprId| body.expr(e).span.text(&text);
         let same = one_value == other_value || written(one_value) == written(other_value);
-        same && one.width == other.width && self.stays(one_value) && self.stays(other_value)
+        same && same_type && self.stays(one_value) && self.stays(other_value)
     }
 
     /// A number that is made of constants and of variables of the thread that the loop doesn't change.
     fn stays(&self, value: ExprId) -> bool {
         let body = &*self.body;
+        let places = Places {
+            db: self.db,
+            function: self.function,
+            body,
+        };
         let plain = crate::hir::walk::all_in_expr(body, value)
             .into_iter()
             .all(|e| match &body.expr(e).kind {
                 ExprKind::Name(Name::Local(b)) => {
                     let variable = body.binding(*b);
                     let own = matches!(variable.storage, Storage::Local | Storage::Param);
-                    own && variable.ty.is_value() && !variable.ty.volatile && !self.span.contains(variable.decl_span)
+                    own && variable.ty.is_value()
+                        && is_plain_type(&places.alias(&variable.ty.base))
+                        && !variable.ty.volatile
+                        && !self.span.contains(variable.decl_span)
                 }
                 ExprKind::Name(Name::Builtin(_)) => true,
                 ExprKind::Name(Name::Other(name)) => match meaning_in(self.db, self.function, name) {
@@ -473,12 +495,12 @@ impl<'db> LoopMemory<'db> {
                     Meaning::Global(global) => global.constant || global.constant_memory,
                     _ => false,
                 },
+                ExprKind::Field { base, .. } => matches!(body.expr(*base).kind, ExprKind::Name(Name::Builtin(_))),
                 ExprKind::Literal(_)
                 | ExprKind::Paren(_)
                 | ExprKind::Unary(..)
                 | ExprKind::Binary(..)
                 | ExprKind::Conditional { .. }
-                | ExprKind::Field { arrow: false, .. }
                 | ExprKind::Cast { .. } => !body.expr(e).from_macro,
                 _ => false,
             });
@@ -498,4 +520,12 @@ impl<'db> LoopMemory<'db> {
             .any(|stmt| matches!(stmt.kind, StmtKind::Expr(e) if body.strip_parens(e) == access.at));
         adds && unused && access.function == self.function
     }
+}
+
+/// A width that is a number of bytes, rather than the name of a class.
+fn size_in_digits(width: &Option<String>) -> bool {
+    width.as_ref().is_some_and(|w| {
+        let size = w.strip_prefix("unsigned ").unwrap_or(w);
+        size.bytes().all(|b| b.is_ascii_digit())
+    })
 }

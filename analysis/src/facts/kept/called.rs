@@ -3,6 +3,7 @@
 use crate::base::db::Db;
 use crate::facts::callee::{Callee, callee};
 use crate::facts::hidden::symbol_of;
+use crate::facts::referring::types_may_refer;
 use crate::facts::uniformity::memory::Places;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
@@ -69,6 +70,10 @@ fn members<'db>(
         return Vec::new();
     };
     let class = places.alias(&shape.base);
+    // A parameter of its template may be a reference.
+    if class.contains('<') && types_may_refer(db, function.file(db)) {
+        return Vec::new();
+    }
     let class = unqualified(class.split('<').next().unwrap_or_default().trim());
     let files = included_files(db, function.file(db)).iter();
     let mut types = files.flat_map(|f| &items(db, *f).types).filter(|t| t.name == class);

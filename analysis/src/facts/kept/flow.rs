@@ -8,6 +8,7 @@ use super::{Leak, Leaks, Passed, leaks};
 use crate::base::db::Db;
 use crate::base::words::words;
 use crate::facts::hidden::operator_use;
+use crate::facts::referring::types_may_refer;
 use crate::facts::uniformity::memory::{Places, Shape};
 use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
@@ -492,7 +493,7 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
         let templates = &self.function.signature(self.db).template_types;
         self.is_plain(&ty)
             || ty.ends_with('*')
-            || templates.contains(&ty)
+            || templates.contains(&ty) && !self.types_refer()
             || self.places.is_enumeration(&ty)
             || !ty.contains('<') && !self.places.is_opaque(&ty, templates)
     }
@@ -683,7 +684,7 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
             let templates = &self.function.signature(self.db).template_names;
             self.is_plain(word)
                 || word.starts_with(|c: char| c.is_ascii_digit())
-                || templates.iter().any(|t| t == word)
+                || templates.iter().any(|t| t == word) && !self.types_refer()
                 || word == "const"
         };
         given.contains('&') || !words(given).all(plain)
@@ -740,6 +741,11 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
                 before.ends_with('&') && !before.ends_with("&&") && after.starts_with([';', ',', '{', '=', '['])
             })
         })
+    }
+
+    /// A type of the program may refer to something, so that a template's parameter may.
+    fn types_refer(&self) -> bool {
+        types_may_refer(self.db, self.function.file(self.db))
     }
 
     /// A number by its type.

@@ -7,6 +7,7 @@ use gridfuse_analysis::facts::dependence::CountedLoop;
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::launch::constant_value;
+use gridfuse_analysis::facts::referring::types_may_refer;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::reference_names::may_hold_a_reference;
 use gridfuse_analysis::hir::visible::visible_names;
@@ -259,6 +260,13 @@ fn parameter(
     }
     if ty.complex || is_volatile(db, function.item, variable) || ty.volatile {
         return refuse(format!("`{name}` can't be handed to another kernel"));
+    }
+    let of_template = function.item.signature(db).template_types.contains(&ty.base);
+    if ty.is_value() && of_template && types_may_refer(db, function.file) {
+        return refuse(format!(
+            "`{name}` has the type `{}`, which may be a reference or hold one",
+            ty.base
+        ));
     }
     if ty.base == "auto" {
         return refuse(format!(

@@ -14,6 +14,7 @@ use super::structure::{Branch, Item};
 use super::text::{Slice, Text, comments_only, slices};
 use crate::edit::lex;
 use crate::facts::builtin_objects::Objects;
+use crate::facts::child::Child;
 use crate::facts::uses::{named, variables};
 
 /// Names in the generated function.
@@ -411,6 +412,21 @@ impl Fission<'_, '_> {
             let replaced = self.declarations(slice.stmt, &front, &again, &out.text);
             let mut text = match replaced {
                 None => out.text.indented(slice.span, slice.own.start, &tabs),
+                // Each directive has its line.
+                Some(by) if has_directives(self.child, slice) => {
+                    let part = |from: u32, to: u32| out.text.indented(Span::new(from, to), slice.own.start, &tabs);
+                    let (lead, tail) = (
+                        part(slice.span.start, slice.own.start),
+                        part(slice.own.end, slice.span.end),
+                    );
+                    let all = [
+                        lead.trim().to_owned(),
+                        by.join(&format!("\n{tabs}")),
+                        tail.trim().to_owned(),
+                    ];
+                    let all: Vec<String> = all.into_iter().filter(|piece| !piece.is_empty()).collect();
+                    all.join(&format!("\n{tabs}"))
+                }
                 Some(by) => {
                     let mut pieces = comments_only(self.child, Span::new(slice.span.start, slice.own.start));
                     let behind = comments_only(self.child, Span::new(slice.own.end, slice.span.end)).join(" ");
@@ -611,6 +627,17 @@ impl Out<'_, '_> {
         self.lines.push_str(text);
         self.lines.push('\n');
     }
+}
+
+/// Directives stand in front of a statement, or where it ends.
+fn has_directives(child: &Child<'_>, slice: &Slice) -> bool {
+    let around = [
+        Span::new(slice.span.start, slice.own.start),
+        Span::new(slice.own.end, slice.span.end),
+    ];
+    around
+        .iter()
+        .any(|part| !lex::conditions(child.source(*part)).is_empty())
 }
 
 /// The variables that statements in a row declare.

@@ -6,6 +6,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::callee::library_called;
 use gridfuse_analysis::facts::effects::{Effects, Found};
 use gridfuse_analysis::facts::kept::kept;
+use gridfuse_analysis::facts::referring::types_may_refer;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands, parts};
@@ -124,6 +125,13 @@ impl Layout {
                 .collect();
             if more.is_empty() {
                 sizes_are_seen(child, &items, &needed)?;
+                let torn = body
+                    .root
+                    .and_then(|root| directives::torn(child, &items, body.stmt(root).span));
+                if let Some(span) = torn {
+                    let text = format!("`{}` has an `#if` around a barrier and other statements", child.name);
+                    return Err(reason(text, child.place_of(span)));
+                }
                 are_seen_outside(child, &outside, &needed, &changed)?;
                 let known = Known { groups, block: &needed };
                 return Self::assign(child, items, &crossing, known, &unlowered, copies);
@@ -268,12 +276,19 @@ impl Layout {
     fn is_cheap(&self, child: &Child<'_>, expr: ExprId, known: Known<'_>) -> bool {
         let body: &Body = &child.body;
         let all = |inner: Vec<ExprId>| inner.into_iter().all(|e| self.is_cheap(child, e, known));
+        // What refers to memory reads it.
+        let of_class = |b: BindingId| {
+            let ty = &body.binding(b).ty;
+            let plain = ty.pointers > 0 || is_number(&ty.base) || is_integer(child.db, child.file, &ty.base);
+            !plain && types_may_refer(child.db, child.file)
+        };
         if known.groups.members.contains_key(&expr) {
             return true;
         }
         match &body.expr(expr).kind {
             ExprKind::Literal(_) => true,
             ExprKind::Name(Name::Builtin(_)) => true,
+            ExprKind::Name(Name::Local(b)) if of_class(*b) => false,
             ExprKind::Name(Name::Local(b)) => {
                 body.params.contains(b) && !self.copies.contains_key(b)
                     || self.again.contains_key(b)

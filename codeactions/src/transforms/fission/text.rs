@@ -3,6 +3,7 @@
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::{Body, StmtId};
 
+use super::directives::conditionals;
 use crate::edit::lex;
 use crate::edit::style;
 use crate::facts::child::Child;
@@ -101,6 +102,18 @@ pub fn slices(child: &Child<'_>, stmts: &[StmtId], within: Span) -> Vec<Slice> {
             same_line: index > 0 && !space.contains('\n'),
         });
         at = end;
+    }
+    // An `#if` ends with the last statement in it.
+    for around in conditionals(child, within) {
+        let inside = |s: &Slice| around.start < s.own.end && s.own.start < around.end && !s.own.contains(around);
+        if let Some(last) = found.iter().rposition(inside) {
+            found[last].span.end = found[last].span.end.max(around.end);
+            if let Some(next) = found.get_mut(last + 1) {
+                let after = child.source(Span::new(around.end, next.own.start.max(around.end)));
+                let lead = around.end + (after.len() - after.trim_start().len()) as u32;
+                next.span.start = next.span.start.max(lead.min(next.own.start));
+            }
+        }
     }
     found
 }
