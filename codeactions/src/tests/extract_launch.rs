@@ -211,6 +211,42 @@ fn iterations_that_write_the_same() {
         &kernel("int k = 0; $0for (int e = row[v]; e < row[v + 1]; ++e) { out[0] = k; k = 1; }"),
         "",
     );
+    // Other bits by another type, places that overlap in parts: somebody has to say that they don't.
+    for written in [
+        "if (col[e]) out[0] = n; else ((float*)out)[0] = n;",
+        "int3 w = make_int3(n, n + 1, n + 2); *(int3*)(out + e) = w;",
+        "*(int2*)(out + 2 * col[e]) = make_int2(n, v);",
+    ] {
+        let told = match fix(ID, &row(&format!("{{ {written} }}")), &[]) {
+            Ok((_, assumes)) => assumes.iter().any(|a| a.contains("in any order")),
+            Err(_) => true,
+        };
+        assert!(told, "{written}");
+    }
+    // What is written reads memory.
+    let text = "struct View { int& total; };\n__global__ void walk(View view, int* out, const int* row, int n) {\n    int v = threadIdx.x;\n    \
+                $0for (int e = row[v]; e < row[v + 1]; ++e) out[0] = view.total + 1;\n}\n";
+    refused(text, "");
+}
+
+/// A type may be a reference, or hold one.
+#[test]
+fn types_that_refer_to_something() {
+    let text = |class: &str| {
+        format!(
+            "{class}\ntemplate <class T>\n__global__ void walk(const int* __restrict__ row, int* __restrict__ out, T factor) {{\n    int v = threadIdx.x;\n    \
+             $0for (int e = row[v]; e < row[v + 1]; ++e) atomicAdd(&out[e], factor);\n}}\n"
+        )
+    };
+    extracted(&text("struct Two { int a, b; };"), &["<<<"]);
+    refused(
+        &text("struct View { int& total; };"),
+        "which may be a reference or hold one",
+    );
+    refused(
+        &text("template <class T> void f(); void g() { f<int&>(); }"),
+        "which may be a reference or hold one",
+    );
 }
 
 #[test]

@@ -207,3 +207,39 @@ fn a_pointer_to_const_is_no_argument_of_the_loop() {
     );
     rewrite(ID, &at(&text, "wide<<<")).has(&["gridfuse::Loop<first_loop> loop({});"]);
 }
+
+/// Two variables of one name are two conditions.
+#[test]
+fn conditions_of_other_variables() {
+    let text = r#"__global__ void leaf(int* out) { out[2] = 1; }
+
+__global__ void mid(int* out) { out[3] = 1; }
+
+__global__ void head(int* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == 0) $0leaf<<<1, 64, 0, cudaStreamTailLaunch>>>(out);
+    if (n > 0) {
+        int i = threadIdx.x;
+        if (i == 0 && blockIdx.x == 1) mid<<<1, 64, 0, cudaStreamTailLaunch>>>(out);
+    }
+}
+
+void run(int* out, int n) { head<<<4, 64>>>(out, n); }
+"#;
+    refuses(ID, text, "");
+}
+
+/// A block has 64 threads in z at most: a launch of more fails, and nothing else does.
+#[test]
+fn blocks_that_cannot_be_launched() {
+    let text = |block: &str| {
+        format!(
+            "__global__ void mid(int* out) {{ if (threadIdx.z == 0) out[1] = 1; }}\n
+__global__ void head(int* out, int n) {{
+    if (blockIdx.x == 0 && threadIdx.x == 0) $0mid<<<1, {block}, 0, cudaStreamTailLaunch>>>(out);
+}}\n
+void run(int* out, int n) {{ head<<<4, dim3(1, 1, 64)>>>(out, n); }}\n"
+        )
+    };
+    refuses(ID, &text("dim3(1, 1, 128)"), "");
+}

@@ -43,14 +43,23 @@ fn hands_out(db: &dyn Db, function: FunctionItem<'_>, calls: usize) -> bool {
     }
     let body = body(db, function);
     let reference = |b: &BindingId| body.binding(*b).ty.reference;
-    let named = |e: ExprId| {
-        let inner = body.strip_parens(e);
-        matches!(&body.expr(inner).kind, ExprKind::Name(Name::Local(b)) if reference(b))
-    };
     let places = Places {
         db,
         function,
         body: &body,
+    };
+    let whole = |e: ExprId| {
+        let inner = body.strip_parens(e);
+        matches!(&body.expr(inner).kind, ExprKind::Name(Name::Local(b)) if reference(b))
+    };
+    // The whole of it, or a part.
+    let named = |e: ExprId| {
+        let part = |e: ExprId| match &body.expr(body.strip_parens(e)).kind {
+            ExprKind::Field { base, arrow: false, .. } => Some(*base),
+            ExprKind::Index { base, .. } if places.shape(*base).is_some_and(|s| s.dims > 0) => Some(*base),
+            _ => None,
+        };
+        whole(std::iter::successors(Some(e), |e| part(*e)).last().unwrap_or(e))
     };
     let parts = |e: ExprId| mentions_apart_from_elements(places, e).iter().any(reference);
     body.exprs.iter().any(|e| match &e.kind {
@@ -71,7 +80,7 @@ fn hands_out(db: &dyn Db, function: FunctionItem<'_>, calls: usize) -> bool {
                 args.iter().enumerate().any(by_reference) && (calls == 0 || hands_out(db, *f, calls - 1))
             }),
             Callee::Type(ty) => takes_in(db, function.file(db), &ty),
-            Callee::Unknown => true,
+            Callee::Unknown => args.iter().any(|arg| whole(*arg)),
         },
         _ => false,
     })

@@ -168,9 +168,11 @@ impl<'db> Cycle<'db> {
         let (head, iteration) = (self.kernels.first()?, self.kernels.get(at)?);
         let names = &head.kernel.item.signature(db).template_names;
         let mut sizes: Option<BTreeSet<Threads>> = None;
+        let mut inherited = false;
         for site in self.launches_of(db, at) {
             // What launches itself with the size that it has.
             if self.several.is_some() && site.parent == iteration.kernel.item && inherits(&site) {
+                inherited = true;
                 continue;
             }
             let parent = self.kernels.iter().find(|k| k.kernel.item == site.parent);
@@ -186,7 +188,13 @@ impl<'db> Cycle<'db> {
             });
         }
         // Numbers come first.
-        sizes?.into_iter().next()
+        let size = sizes?.into_iter().next()?;
+        // Where it goes on by itself, it does with the size that it has there.
+        let in_turn = |item: FunctionItem<'db>| self.kernels.iter().any(|k| k.kernel.item == item);
+        let elsewhere = launch_sites_of(db, iteration.kernel.item).into_iter();
+        let mut elsewhere = elsewhere.filter(|id| inherited && at != 0 && !in_turn(id.function));
+        let same = |id| Site::new(db, id).is_ok_and(|site| threads::of_launch(&site, names, &[], &[]).contains(&size));
+        elsewhere.all(same).then_some(size)
     }
 
     /// Where blocks of the kernels have constant numbers of threads, and not all the same: those of the loop have as many as the largest

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Stream, launches, who_gets_to, who_launches};
 use gridfuse_analysis::hir::flow::Flow;
+use gridfuse_analysis::hir::walk::all_in_expr;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use super::chain::Stages;
@@ -17,6 +18,7 @@ use crate::edit::one_line::one_line;
 use crate::facts::child::Child;
 use crate::facts::pure;
 use crate::facts::site::Site;
+use crate::facts::uses::variables;
 use crate::transforms::self_launch::{is_builtin, shared_bytes};
 
 /// The launches of all kernels that come of this one, if its kernel comes back, some are tail launches, and they aren't one of each.
@@ -292,7 +294,9 @@ fn guarded(site: &Site<'_>, stmt: StmtId) -> Option<(BTreeSet<String>, StmtId)> 
                 // What isn't sure to stay as it is has a name that no other condition has.
                 let settled = stays(site, expr);
                 let mark = if settled { String::new() } else { format!("{expr:?} ") };
-                found.insert(format!("{mark}{}", one_line(site.expr_source(expr))));
+                // A name may mean another variable in another block.
+                let named = variables(&site.body, &all_in_expr(&site.body, expr));
+                found.insert(format!("{mark}{named:?} {}", one_line(site.expr_source(expr))));
             }
         }
     }

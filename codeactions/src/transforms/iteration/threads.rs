@@ -126,7 +126,8 @@ pub fn of_launch(
     own: &[(String, String)],
     given: &[(String, String)],
 ) -> BTreeSet<Threads> {
-    let valid = |size: &[u64; 3]| size.iter().all(|n| *n >= 1) && size.iter().product::<u64>() <= 1024;
+    // A launch of others fails.
+    let valid = |size: &[u64; 3]| size.iter().all(|n| *n >= 1) && size.iter().product::<u64>() <= 1024 && size[2] <= 64;
     let constant = site.facts.block.constant;
     let mut found: BTreeSet<Threads> = constant.filter(valid).map(Threads::numbers).into_iter().collect();
     if constant.is_some_and(|size| !valid(&size)) {
