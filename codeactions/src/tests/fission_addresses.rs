@@ -440,3 +440,58 @@ fn conditionals_in_sections() {
         );
     }
 }
+
+/// A template's parameter may be a reference, or a class that holds one.
+#[test]
+fn parameters_of_templates_that_refer() {
+    let program = |front: &str, before: &str, argument: &str| {
+        let child = format!(
+            "__device__ int* slots[40];
+{front}
+template <class T>
+__global__ void child(int* out, int begin, int count) {{
+    int x = threadIdx.x;
+    {before}
+    __syncthreads();
+    out[begin] = *slots[threadIdx.x];
+}}
+"
+        );
+        with_child(&child, &LAUNCH.replace("child", &format!("child<{argument}>")))
+    };
+    let class = "struct S { int& r; };";
+    for (front, before, argument) in [
+        ("", "slots[threadIdx.x] = &static_cast<T>(x);", "int&"),
+        ("", "slots[threadIdx.x] = &(T)x;", "int&"),
+        (
+            "template <class T> __device__ T same(int& x) { return x; }",
+            "slots[threadIdx.x] = &same<T>(x);",
+            "int&",
+        ),
+        (
+            "template <class T> struct W { static __device__ void set(T x, int k) { slots[k] = &x; } };",
+            "W<T>::set(x, threadIdx.x);",
+            "int&",
+        ),
+        (class, "slots[threadIdx.x] = &T{x}.r;", "S"),
+        (
+            "struct S { int& r; }; template <class T> __device__ void keep(T s, int k) { slots[k] = &s.r; }",
+            "keep(T{x}, threadIdx.x);",
+            "S",
+        ),
+        (
+            "struct S { int& r; }; template <class T> __device__ int* at(int& x) { T s{x}; return &s.r; }",
+            "slots[threadIdx.x] = at<S>(x);",
+            "int",
+        ),
+        ("", "new (&slots[threadIdx.x]) int*(&x);", "int"),
+    ] {
+        let result = super::rewrite_files(ID, &[("a.cu", &program(front, before, argument))], &[]);
+        let text = result.as_ref().map(|r| r.text().to_owned()).unwrap_or_default();
+        assert!(text.is_empty() || text.contains("int x[32];"), "{before}: {text}");
+    }
+    rewrite(
+        ID,
+        &program("", "T y = x; T z = y; slots[threadIdx.x] = out + z;", "int"),
+    );
+}

@@ -380,6 +380,14 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
             ExprKind::Binary(BinOp::Add | BinOp::Sub, ..) | ExprKind::Unary(UnOp::Plus, _) => {
                 values().into_iter().for_each(|s| steps.go(up, s));
             }
+            // `new (at) int*(&x)` is no product.
+            ExprKind::Binary(_, a, b)
+                if [a, b]
+                    .iter()
+                    .any(|e| matches!(self.body.expr(**e).kind, ExprKind::New(_))) =>
+            {
+                steps.give(state, Sink::Anywhere);
+            }
             // No array is multiplied, shifted or negated.
             ExprKind::Binary(..) | ExprKind::Unary(..) => {
                 let numbers = self.read_as_number(e, state);
@@ -490,10 +498,13 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
         if ty.contains('&') {
             return false;
         }
-        let templates = &self.function.signature(self.db).template_types;
+        let templates: &[String] = match self.types_refer() {
+            true => &[],
+            false => &self.function.signature(self.db).template_types,
+        };
         self.is_plain(&ty)
             || ty.ends_with('*')
-            || templates.contains(&ty) && !self.types_refer()
+            || templates.contains(&ty)
             || self.places.is_enumeration(&ty)
             || !ty.contains('<') && !self.places.is_opaque(&ty, templates)
     }
@@ -589,7 +600,7 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
                         Passed::Object => None,
                     };
                     match param {
-                        Some(param) if !self.takes_reference(call, param) => {
+                        Some(param) if !self.takes_reference(call, function, param) => {
                             if state.place && !self.copies_alone(function, param, e) {
                                 steps.give(state, Sink::Anywhere);
                             }
@@ -666,9 +677,14 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
     }
 
     /// A parameter refers to its argument, or may: by its type, or by a template argument of the call.
-    fn takes_reference(&self, call: ExprId, param: &Parameter) -> bool {
+    fn takes_reference(&self, call: ExprId, callee: FunctionItem<'db>, param: &Parameter) -> bool {
         let Type { reference, complex, .. } = param.ty;
         if reference || complex {
+            return true;
+        }
+        // `W<T>::set(x)`: what the class is given for its parameter isn't seen in the call.
+        let signature = callee.signature(self.db);
+        if signature.member && signature.template_types.contains(&param.ty.base) && self.types_refer() {
             return true;
         }
         let ExprKind::Call {
