@@ -81,6 +81,11 @@ pub struct Site<'db> {
 }
 
 impl<'db> Site<'db> {
+    /// Its grid has one block.
+    pub fn has_one_block(&self) -> bool {
+        self.facts.grid.constant == Some([1, 1, 1])
+    }
+
     /// The launch with this id.
     pub fn new(db: &'db dyn Db, id: LaunchId<'db>) -> Result<Self, Ineligible> {
         let parent = id.function;

@@ -412,7 +412,7 @@ __global__ void child(int* out, int begin, int count) {
 fn conditionals_in_sections() {
     let either = "#if 2 > 3\n    int w = 5;\n    #else\n    int w = 6;\n    #endif";
     // In front of a barrier, where the variable crosses it, and in front of other statements.
-    split(&format!("{either}"), "out[begin] = 1;").has(&["#else", "#endif"]);
+    split(either, "out[begin] = 1;").has(&["#else", "#endif"]);
     split(&format!("{either}\n    out[begin] = w;"), "out[begin] = 1;").has(&["#endif\n"]);
     let crosses = either.replace("= 6", "= out[threadIdx.x]");
     refused(

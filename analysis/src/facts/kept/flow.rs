@@ -299,21 +299,29 @@ impl<'a, 'db: 'a> Flow<'a, 'db> {
         called(self.db, self.function, self.body, &self.places, call)
     }
 
+    /// The expression that this one stands in; what it comes to without one.
+    fn expression_around(&self, e: ExprId, state: State, steps: &mut Steps) -> Option<ExprId> {
+        match self.around.get(e.0 as usize)? {
+            Around::Expr(up) => return Some(*up),
+            Around::Initialiser(variable) => self.initialises(*variable, e, state, steps),
+            Around::Range(variable) => {
+                let sink = match self.decays(e, state) {
+                    Some(true) => Sink::Variable(*variable),
+                    _ => Sink::Anywhere,
+                };
+                steps.give(state, sink);
+            }
+            Around::Return => self.returned(e, state, steps),
+            Around::Unseen => steps.give(state, Sink::Anywhere),
+            Around::Dropped => {}
+        }
+        None
+    }
+
     /// One step upwards.
     fn step(&self, e: ExprId, state: State, steps: &mut Steps) {
-        let up = match self.around.get(e.0 as usize) {
-            Some(Around::Expr(up)) => *up,
-            Some(Around::Initialiser(variable)) => return self.initialises(*variable, e, state, steps),
-            Some(Around::Range(variable)) => {
-                match self.decays(e, state) {
-                    Some(true) => steps.give(state, Sink::Variable(*variable)),
-                    _ => steps.give(state, Sink::Anywhere),
-                }
-                return;
-            }
-            Some(Around::Return) => return self.returned(e, state, steps),
-            Some(Around::Unseen) => return steps.give(state, Sink::Anywhere),
-            Some(Around::Dropped) | None => return,
+        let Some(up) = self.expression_around(e, state, steps) else {
+            return;
         };
         self.by_operator(e, up, state, steps);
         let values = || self.read(e, state);

@@ -7,11 +7,12 @@ use gridfuse_analysis::hir::Builtin;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{launch_sites_of, runs_on_device};
 
-use super::cycle::MOST;
-use super::kernel::has_one_block;
 use crate::api::refusal::{Ineligible, refuse};
 use crate::facts::site::Site;
 use crate::transforms::self_launch::is_builtin;
+
+/// So many kernels are looked at.
+pub(super) const MOST: usize = 8;
 
 /// What comes of a kernel.
 pub struct Stages<'db> {
@@ -148,7 +149,7 @@ fn is_block_loop(site: &Site<'_>) -> bool {
     let itself = matches!(site.facts.child, Launched::Kernel(kernel) if kernel == site.parent);
     let one = |other: &Site<'_>| {
         let own = other.parent == site.parent;
-        has_one_block(other) || own && is_builtin(other, other.facts.grid.operand.expr, Builtin::GridDim)
+        other.has_one_block() || own && is_builtin(other, other.facts.grid.operand.expr, Builtin::GridDim)
     };
     let all = launch_sites_of(db, site.parent);
     itself

@@ -11,10 +11,10 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{Builtin, Type};
 
-use super::chain::Stages;
+use super::chain::{MOST, Stages};
 use super::driver;
 use super::instances::{self, Instance};
-use super::kernel::{Iteration, has_one_block, refuse_place, refuse_statement};
+use super::kernel::{Iteration, refuse_place, refuse_statement};
 use super::read_only;
 use super::threads::{self, Threads};
 use crate::api::assumption;
@@ -28,9 +28,6 @@ use crate::facts::instance;
 use crate::facts::moved::{Spot, different};
 use crate::facts::site::Site;
 use crate::transforms::self_launch::{is_builtin, passed_on};
-
-/// More kernels than people write in turn.
-pub(super) const MOST: usize = 8;
 
 /// Kernels that launch each other in turn.
 pub struct Cycle<'db> {
@@ -354,7 +351,7 @@ impl<'db> Cycle<'db> {
                 Cycle::refuse_leaf(iteration, refusals);
             } else {
                 iteration.refuse_dimensions(others.iter(), refusals, edit);
-                let one_block = others.iter().all(has_one_block);
+                let one_block = others.iter().all(Site::has_one_block);
                 match self.several {
                     Some(_) => self.refuse_launches(at, sized, refusals),
                     None => iteration.refuse_launch(&others, one_block, sized, refusals),

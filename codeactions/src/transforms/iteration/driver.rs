@@ -12,7 +12,7 @@ use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use super::chain::Stages;
 use super::cycle::Cycle;
-use super::kernel::{Iteration, has_one_block};
+use super::kernel::Iteration;
 use crate::api::refusal::Refusals;
 use crate::edit::one_line::one_line;
 use crate::facts::child::Child;
@@ -181,7 +181,7 @@ impl<'db> Cycle<'db> {
             None => return false,
         };
         let grids = self.launches_of(db, at);
-        let one_block = !grids.is_empty() && grids.iter().all(has_one_block);
+        let one_block = !grids.is_empty() && grids.iter().all(Site::has_one_block);
         let one = |found: Launchers| match found {
             Launchers::OnePerGrid => true,
             Launchers::OnePerBlock => one_block,
@@ -190,7 +190,7 @@ impl<'db> Cycle<'db> {
         if !own.iter().all(|(site, _)| one(who_launches(db, site.id))) {
             return false;
         }
-        let has_one_thread = |site: &Site<'db>| has_one_block(site) && site.facts.block.constant == Some([1; 3]);
+        let has_one_thread = |site: &Site<'db>| site.has_one_block() && site.facts.block.constant == Some([1; 3]);
         if own.len() == 1 || !grids.is_empty() && grids.iter().all(has_one_thread) {
             return true;
         }

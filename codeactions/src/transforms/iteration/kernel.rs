@@ -78,11 +78,6 @@ pub fn refuse_statement(site: &Site<'_>, refusals: &mut Refusals) {
     target::refuse_operands(site, refusals);
 }
 
-/// Whether a launch is of one block.
-pub fn has_one_block(site: &Site<'_>) -> bool {
-    site.facts.grid.constant == Some([1, 1, 1])
-}
-
 impl<'db> Iteration<'db> {
     /// Looks at a launch of a kernel by itself. What can't become a loop is refused; what is taken for granted goes into the edit.
     pub fn find(draft: &mut Draft<'db>) -> Result<Iteration<'db>, Ineligible> {
@@ -100,7 +95,8 @@ impl<'db> Iteration<'db> {
         }
         let own_grid = site.facts.grid.operand.expr;
         let inherited = is_builtin(site, own_grid, Builtin::GridDim);
-        let one_block = !others.is_empty() && others.iter().all(has_one_block) && (inherited || has_one_block(site));
+        let one_block =
+            !others.is_empty() && others.iter().all(Site::has_one_block) && (inherited || site.has_one_block());
         let alike = |other: &Site<'_>| {
             inherited
                 || is_x_of(site, own_grid, Builtin::GridDim) && is_linear(&other.facts.grid)
