@@ -64,7 +64,10 @@ fn sources(kernels: u64) -> Vec<(String, String)> {
         for (name, header) in &program.unfound {
             text = text.replace(&format!("#include \"{name}\""), &header.replace("#pragma once", ""));
         }
-        sources.push((format!("program {seed}"), text));
+        // What its header declares is left out of ours.
+        if !text.contains("cooperative_groups") {
+            sources.push((format!("program {seed}"), text));
+        }
     }
     for number in 0..kernels / KERNELS_OF_A_SOURCE {
         let text = kernels::source(number, KERNELS_OF_A_SOURCE as usize);
