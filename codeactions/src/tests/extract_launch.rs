@@ -226,7 +226,12 @@ fn iterations_that_write_the_same() {
     // What is written reads memory.
     let text = "struct View { int& total; };\n__global__ void walk(View view, int* out, const int* row, int n) {\n    int v = threadIdx.x;\n    \
                 $0for (int e = row[v]; e < row[v + 1]; ++e) out[0] = view.total + 1;\n}\n";
-    refused(text, "");
+    refused(text, "what a member that is a reference refers to isn't known");
+    // The member may be its base's.
+    let derived = text
+        .replace("struct View {", "struct Base {")
+        .replacen("};\n", "};\nstruct View : Base {};\n", 1);
+    refused(&derived, "what a member that is a reference refers to isn't known");
 }
 
 /// A type may be a reference, or hold one.

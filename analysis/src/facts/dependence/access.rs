@@ -17,8 +17,7 @@ use crate::facts::callee::callee;
 use crate::facts::effects::{direct, leads_too_far};
 use crate::facts::launch::{Child, Extent, LaunchFacts, launches};
 use crate::facts::named::{StandsFor, stands_for};
-use crate::facts::referring::types_may_refer;
-use crate::facts::uniformity::memory::{MemoryClass, Shape};
+use crate::facts::uniformity::memory::MemoryClass;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Memory, Scope, known};
 use crate::hir::names::unqualified;
@@ -494,7 +493,7 @@ impl<'db> Scan<'_, 'db> {
             }
             _ => {}
         }
-        if self.refers(e) {
+        if self.evaluator.places.refers(e) {
             let reason = "what a member that is a reference refers to isn't known";
             return self.gap(reason.to_owned(), body.expr(e).span, Some(e));
         }
@@ -555,27 +554,6 @@ impl<'db> Scan<'_, 'db> {
             ExprKind::Unary(UnOp::Neg, inner) => self.constant(*inner)?.checked_neg(),
             _ => None,
         }
-    }
-
-    /// A place that a member leads to which is a reference, or may be one: `view.total`.
-    fn refers(&self, e: ExprId) -> bool {
-        let places = &self.evaluator.places;
-        let mut e = e;
-        while let ExprKind::Field { base, arrow: false, .. } = &self.body.expr(self.body.strip_parens(e)).kind {
-            let inner = self.body.strip_parens(e);
-            let of_template = |s: Shape| places.alias(&s.base).contains('<');
-            let declared = places
-                .declared_field(inner)
-                .iter()
-                .any(|declarator| declarator.contains('&'));
-            if declared
-                || types_may_refer(self.db, self.function.file(self.db)) && places.shape(*base).is_some_and(of_template)
-            {
-                return true;
-            }
-            e = *base;
-        }
-        false
     }
 
     /// All types of one size store the number as the same bits as this place does: not so a floating-point 1.

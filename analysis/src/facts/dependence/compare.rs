@@ -524,13 +524,7 @@ impl<'a, 'db> Comparison<'a, 'db> {
             _ => {}
         }
         // Places of one size overlap wholly or not at all.
-        let size = |width: &Option<String>| {
-            width.as_ref().is_some_and(|w| {
-                let size = w.strip_prefix("unsigned ").unwrap_or(w);
-                size.bytes().all(|b| b.is_ascii_digit())
-            })
-        };
-        if a.kind.commutes(b.kind) && size(&a.width) && a.width == b.width {
+        if a.kind.commutes(b.kind) && is_size(&a.width) && a.width == b.width {
             return Dependence::None(Independence::Commuting);
         }
         match related {
@@ -596,4 +590,12 @@ fn ends_rows(guard: &Guard) -> bool {
     let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
     let known = |symbol: &Symbol| is_index(symbol) || matches!(symbol, Symbol::Builtin(..));
     !guard.zero && guard.value.symbols().any(is_index) && !guard.value.symbols().all(known)
+}
+
+/// A width that is a number of bytes, rather than the name of a class.
+pub(super) fn is_size(width: &Option<String>) -> bool {
+    width.as_ref().is_some_and(|w| {
+        let size = w.strip_prefix("unsigned ").unwrap_or(w);
+        size.bytes().all(|b| b.is_ascii_digit())
+    })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::access::{Access, Footprint, Gap, Kind, WAITS, own_footprint};
-use super::compare::{Comparison, Dependence, Executions, Touch};
+use super::compare::{Comparison, Dependence, Executions, Touch, is_size};
 use super::integer::Integer;
 use super::iterations::Inside;
 use super::location::Root;
@@ -461,7 +461,7 @@ impl<'db> LoopMemory<'db> {
         let number = |access: &Access<'db>| {
             let shape = places.shape(access.at).filter(|s| s.pointers == 0 && s.dims == 0)?;
             let base = places.alias(&shape.base);
-            (is_plain_type(&base) && !is_vector_type(&base) && size_in_digits(&access.width)).then_some(base)
+            (is_plain_type(&base) && !is_vector_type(&base) && is_size(&access.width)).then_some(base)
         };
         let same_type = number(one).is_some_and(|ty| number(other) == Some(ty));
         let text = self.function.text(self.db);
@@ -520,12 +520,4 @@ impl<'db> LoopMemory<'db> {
             .any(|stmt| matches!(stmt.kind, StmtKind::Expr(e) if body.strip_parens(e) == access.at));
         adds && unused && access.function == self.function
     }
-}
-
-/// A width that is a number of bytes, rather than the name of a class.
-fn size_in_digits(width: &Option<String>) -> bool {
-    width.as_ref().is_some_and(|w| {
-        let size = w.strip_prefix("unsigned ").unwrap_or(w);
-        size.bytes().all(|b| b.is_ascii_digit())
-    })
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::db::{Db, SourceFile};
+use crate::facts::referring::types_may_refer;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::vector_fields;
@@ -210,6 +211,33 @@ impl Places<'_> {
             .map(|(_, declarator)| declarator.as_str())
             .filter(|declarator| declared_name(declarator) == field)
             .collect()
+    }
+
+    /// Whether a place lies where a member leads that is a reference, or may be one: `view.total`. The member may be another class's that
+    /// the object's derives from.
+    pub fn refers(&self, e: ExprId) -> bool {
+        let of_template = |s: Shape| self.alias(&s.base).contains('<');
+        let declared = |field: &str| {
+            let files = included_files(self.db, self.file()).iter();
+            let mut members = files
+                .flat_map(|file| &items(self.db, *file).types)
+                .flat_map(|item| &item.fields);
+            members.any(|(_, declarator)| declarator.contains('&') && declared_name(declarator) == field)
+        };
+        let mut e = self.body.strip_parens(e);
+        while let ExprKind::Field {
+            base,
+            field,
+            arrow: false,
+        } = &self.body.expr(e).kind
+        {
+            let may_refer = || types_may_refer(self.db, self.file());
+            if declared(field) || self.shape(*base).is_some_and(of_template) && may_refer() {
+                return true;
+            }
+            e = self.body.strip_parens(*base);
+        }
+        false
     }
 
     /// A field that shares its storage with its neighbours, which whoever writes it reads and writes as well.

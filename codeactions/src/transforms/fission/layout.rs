@@ -129,7 +129,10 @@ impl Layout {
                     .root
                     .and_then(|root| directives::torn(child, &items, body.stmt(root).span));
                 if let Some(span) = torn {
-                    let text = format!("`{}` has an `#if` around a barrier and other statements", child.name);
+                    let text = format!(
+                        "`{}` has an `#if` around a barrier and other statements; end it in front of the barrier",
+                        child.name
+                    );
                     return Err(reason(text, child.place_of(span)));
                 }
                 are_seen_outside(child, &outside, &needed, &changed)?;
@@ -178,8 +181,8 @@ impl Layout {
                 .is_some_and(|(stmt, _)| directives::divide(child, body.stmt(stmt).span))
             {
                 return refuse(format!(
-                    "`{}`, {where_used}, has an `#if` in its declaration",
-                    variable.name
+                    "`{}`, {where_used}, has an `#if` in its declaration; define a macro for what differs, in front of `{}`",
+                    variable.name, child.name
                 ));
             }
             let again = declared.get(binding).copied().flatten().filter(|init| {
