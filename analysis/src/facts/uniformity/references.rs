@@ -62,28 +62,55 @@ fn hands_out(db: &dyn Db, function: FunctionItem<'_>, calls: usize) -> bool {
         whole(std::iter::successors(Some(e), |e| part(*e)).last().unwrap_or(e))
     };
     let parts = |e: ExprId| mentions_apart_from_elements(places, e).iter().any(reference);
-    body.exprs.iter().any(|e| match &e.kind {
-        ExprKind::Cast { ty, operand, .. } if ty.contains(['&', '*']) => parts(*operand),
-        ExprKind::AddrOf(place) => parts(*place),
-        ExprKind::InitList(parts) => parts.iter().any(|part| named(*part)),
-        ExprKind::Call {
-            callee: target,
-            name,
-            args,
-            ..
-        } if args.iter().any(|arg| named(*arg)) => match callee(db, function, &body, *target, name.as_deref(), args) {
-            Callee::Known(_) => false,
-            Callee::Functions(all, _) => all.iter().any(|f| {
-                let by_reference = |(at, arg): (usize, &ExprId)| {
-                    named(*arg) && parameters(db, *f).get(at).is_none_or(|p| p.ty.reference)
-                };
-                args.iter().enumerate().any(by_reference) && (calls == 0 || hands_out(db, *f, calls - 1))
-            }),
-            Callee::Type(ty) => takes_in(db, function.file(db), &ty),
-            Callee::Unknown => args.iter().any(|arg| whole(*arg)),
-        },
+    // `const int* at = p.values;`, a member that is an array.
+    let becomes_pointer = |value: ExprId| {
+        let mut todo = vec![value];
+        while let Some(e) = todo.pop() {
+            match &body.expr(e).kind {
+                ExprKind::Paren(inner) | ExprKind::Comma(_, inner) => todo.push(*inner),
+                ExprKind::Binary(_, a, b) => todo.extend([*a, *b]),
+                ExprKind::Conditional { then, otherwise, .. } => todo.extend([*then, *otherwise]),
+                ExprKind::Field { .. } | ExprKind::Index { .. }
+                    if named(e) && places.shape(e).is_some_and(|s| s.dims > 0) =>
+                {
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        false
+    };
+    let goes_on = body.stmts.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Decl(decls) => decls.iter().filter_map(|d| d.init).any(becomes_pointer),
+        StmtKind::Return(Some(value)) => becomes_pointer(*value),
         _ => false,
-    })
+    });
+    goes_on
+        || body.exprs.iter().any(|e| match &e.kind {
+            ExprKind::Assign { value, .. } if becomes_pointer(*value) => true,
+            ExprKind::Cast { ty, operand, .. } if ty.contains(['&', '*']) => parts(*operand),
+            ExprKind::AddrOf(place) => parts(*place),
+            ExprKind::InitList(parts) => parts.iter().any(|part| named(*part)),
+            ExprKind::Call {
+                callee: target,
+                name,
+                args,
+                ..
+            } if args.iter().any(|arg| named(*arg)) => {
+                match callee(db, function, &body, *target, name.as_deref(), args) {
+                    Callee::Known(_) => false,
+                    Callee::Functions(all, _) => all.iter().any(|f| {
+                        let by_reference = |(at, arg): (usize, &ExprId)| {
+                            named(*arg) && parameters(db, *f).get(at).is_none_or(|p| p.ty.reference)
+                        };
+                        args.iter().enumerate().any(by_reference) && (calls == 0 || hands_out(db, *f, calls - 1))
+                    }),
+                    Callee::Type(ty) => takes_in(db, function.file(db), &ty),
+                    Callee::Unknown => args.iter().any(|arg| whole(*arg)),
+                }
+            }
+            _ => false,
+        })
 }
 
 /// Local variables that occur in an expression, but for what only says which element of other memory is meant: `p.values[i]` is no part
